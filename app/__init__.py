@@ -1,0 +1,1 @@
+"""Thinkpane: private local chat, the thinking beside the answer."""

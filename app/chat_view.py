@@ -1,0 +1,164 @@
+"""The seam between controllers and the window: what the window shows, and what it asks for.
+
+`ChatView` is implemented by `app.ui.main_window.MainWindow`. The window's signals are its
+*intentions*; they are listed here, since a Protocol cannot declare Qt signals:
+
+    submitted(str)                        Send, or Enter in the composer
+    stop_requested()                      Stop, or Esc
+    answer_now_requested()
+    regenerate_requested(str)             exchange_id
+    edit_requested(str, str)              exchange_id, new question
+    continue_requested(str)               exchange_id
+    reply_chosen(str, int)                exchange_id, index of the reply version
+    new_chat_requested()
+    conversation_selected(str)            conversation_id
+    rename_requested(str, str)            conversation_id, title
+    delete_requested(str)                 conversation_id
+    undo_delete_requested(str)            conversation_id
+    search_changed(str)
+    draft_changed(str)
+    settings_changed(object)              app.settings.Settings
+    model_selected(str)                   model_id
+    add_model_requested()
+    free_memory_requested()
+    action_requested(str)                 Notice action: "retry", "restart", "leave_out_oldest", ...
+    closing()                             the window is about to close
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from app.conversation import Conversation, ConversationSummary, Exchange
+    from app.settings import Settings
+    from engine.api import Channel
+
+
+class ModelState(Enum):
+    """Where one model stands."""
+
+    ABSENT = "absent"
+    DOWNLOADING = "downloading"
+    VERIFYING = "verifying"
+    ON_DISK = "on_disk"
+    LOADING = "loading"
+    READY = "ready"
+    FAILED = "failed"
+
+
+class ChatState(Enum):
+    """Where the chat stands."""
+
+    IDLE = "idle"
+    PREFILLING = "prefilling"
+    THINKING = "thinking"
+    ANSWERING = "answering"
+    STOPPING = "stopping"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelChoice:
+    """A line of the model picker; `progress` is 0..1 while downloading or loading."""
+
+    model_id: str
+    label: str
+    state: ModelState
+    progress: float = 0.0
+    detail: str = ""
+    is_demo: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """The status bar; None and 0 values are not shown."""
+
+    model: str = ""
+    device: str = ""
+    phase: str = ""
+    prefill_tokens_per_s: float = 0.0
+    decode_tokens_per_s: float = 0.0
+    first_token_s: float = 0.0
+    context_tokens: int = 0
+    capacity_tokens: int = 0
+    gpu_used_bytes: int | None = None
+    gpu_total_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """One sentence and what can be done; actions are (action id, button label).
+
+    `kind` is "info", "warn" or "error"; a notice of the same `key` replaces the older one.
+    """
+
+    key: str
+    text: str
+    kind: str = "info"
+    actions: tuple[tuple[str, str], ...] = ()
+    timeout_s: float | None = None
+
+
+class ChatView(Protocol):
+    """What the controllers may tell the window; called on the GUI thread only."""
+
+    def show_conversations(
+        self, summaries: Sequence[ConversationSummary], selected_id: str | None
+    ) -> None:
+        """Fill the list; the widget makes the date groups."""
+        ...
+
+    def show_conversation(self, conversation: Conversation) -> None:
+        """Show a whole chat (also an empty one, with suggestions) and its draft."""
+        ...
+
+    def show_exchange(self, exchange: Exchange) -> None:
+        """Add an exchange, or replace what is shown of it (final texts, counts, status)."""
+        ...
+
+    def remove_exchanges_after(self, exchange_id: str) -> None:
+        """Take away all later exchanges (an edited question starts anew there)."""
+        ...
+
+    def append_delta(self, exchange_id: str, channel: Channel, text: str, token_count: int) -> None:
+        """Add streamed text to one pane of the running reply."""
+        ...
+
+    def show_prefill(self, exchange_id: str, done_tokens: int, total_tokens: int) -> None:
+        """Show how much of the prompt has been read."""
+        ...
+
+    def show_chat_state(self, state: ChatState) -> None:
+        """Send or Stop, thinking timer, Answer now."""
+        ...
+
+    def show_models(self, choices: Sequence[ModelChoice], active_id: str | None) -> None:
+        """Fill the model picker of the header."""
+        ...
+
+    def show_status(self, status: Status) -> None:
+        """Fill the status bar."""
+        ...
+
+    def show_settings(self, settings: Settings) -> None:
+        """Fill the settings panel, the theme and the font size."""
+        ...
+
+    def show_memory_plan(self, text: str, fits: bool) -> None:
+        """Show what the model needs on this device, under the context setting."""
+        ...
+
+    def show_notice(self, notice: Notice) -> None:
+        """Show a sentence above the composer until it is acted on, replaced or timed out."""
+        ...
+
+    def hide_notice(self, key: str) -> None:
+        """Take the notice away."""
+        ...
+
+    def notify(self, title: str, text: str) -> None:
+        """Tell the desktop that a long answer ended while the window was in the background."""
+        ...

@@ -1,0 +1,92 @@
+"""What a chat is: pure data, no Qt, no files. Everything is frozen; changes make new objects."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from enum import Enum
+
+
+class ReplyStatus(Enum):
+    """Where a reply stands."""
+
+    RUNNING = "running"
+    DONE = "done"
+    STOPPED = "stopped"
+    FAILED = "failed"
+    INTERRUPTED = "interrupted"
+    """The app ended while the reply was running; what had been stored is shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """One answer with its thinking; counts and seconds as they are shown in the headers."""
+
+    reply_id: str
+    thinking: str = ""
+    answer: str = ""
+    status: ReplyStatus = ReplyStatus.RUNNING
+    finish_reason: str = ""
+    """Value of engine.api.FinishReason, or "" while running."""
+    error_text: str = ""
+    model: str = ""
+    thinking_enabled: bool = True
+    thinking_closed: bool = False
+    thinking_s: float = 0.0
+    answer_s: float = 0.0
+    thinking_tokens: int = 0
+    answer_tokens: int = 0
+    prompt_tokens: int = 0
+    seed: int = 0
+    prefill_tokens_per_s: float = 0.0
+    decode_tokens_per_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A question with its replies (regenerate adds one; `chosen` is shown).
+
+    `left_out` marks what the model no longer sees because the context was too small.
+    """
+
+    exchange_id: str
+    question: str
+    replies: tuple[Reply, ...] = ()
+    chosen: int = 0
+    left_out: bool = False
+    created_at: float = 0.0
+
+    @property
+    def reply(self) -> Reply | None:
+        """The reply that is shown."""
+        return self.replies[self.chosen] if self.replies else None
+
+    def with_reply(self, reply: Reply) -> Exchange:
+        """Replace the reply of the same id, or add it; it becomes the chosen one."""
+        for index, old in enumerate(self.replies):
+            if old.reply_id == reply.reply_id:
+                replies = (*self.replies[:index], reply, *self.replies[index + 1 :])
+                return replace(self, replies=replies, chosen=index)
+        return replace(self, replies=(*self.replies, reply), chosen=len(self.replies))
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """A chat: exchanges in order, its own system prompt and draft; times are Unix seconds."""
+
+    conversation_id: str
+    title: str = ""
+    exchanges: tuple[Exchange, ...] = ()
+    draft: str = ""
+    created_at: float = 0.0
+    updated_at: float = 0.0
+    deleted_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationSummary:
+    """A line of the conversation list."""
+
+    conversation_id: str
+    title: str
+    updated_at: float
+    snippet: str = field(default="")

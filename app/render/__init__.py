@@ -1,0 +1,1 @@
+"""Qt-free text engine: Markdown blocks, code colours, formulas to SVG."""

@@ -1,0 +1,1 @@
+"""NumPy backend: the readable reference, and the fallback without an NVIDIA GPU."""

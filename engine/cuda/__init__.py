@@ -1,0 +1,1 @@
+"""CUDA backend on CuPy: the only package that imports CuPy."""

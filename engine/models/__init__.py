@@ -1,0 +1,1 @@
+"""Model files: configuration, weights, catalog, download and verification."""

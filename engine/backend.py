@@ -32,7 +32,8 @@ class DumpSink(Protocol):
 
     def __call__(self, name: str, value: NDArray[np.float32]) -> None:
         """Take one array; `name` is "hidden.00" (embeddings), "hidden.01" (after layer 0), ...,
-        "hidden.norm" (after the final norm) as [T, E] float32, or "logits" as [T, V] float32."""
+        "hidden.norm" (after the final norm) as [T, E] float32, or "logits" as [T, V] float32.
+        """
         ...
 
 

@@ -1,6 +1,7 @@
 """Every error the engine raises on purpose: what was expected, what was found, which object.
 
-Advice to the user is not here; `app/error_text.py` has the words for each class. Standard library only.
+Advice to the user is not here; `app/error_text.py` has the words for each class. Standard library
+only.
 """
 
 from __future__ import annotations

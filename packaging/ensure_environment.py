@@ -1,7 +1,8 @@
 """Make the virtual environment and the system libraries that a make target needs; fast when done.
 
 Standard library only: it runs before anything is installed, as
-`python3 packaging/ensure_environment.py PROFILE`. A stamp holds the hash of each requirement file, so
+`python3 packaging/ensure_environment.py PROFILE`. A stamp holds the hash of each requirement
+file, so
 that a second call costs milliseconds.
 """
 

@@ -2,8 +2,7 @@
 
 Standard library only: it runs before anything is installed, as
 `python3 packaging/ensure_environment.py PROFILE`. A stamp holds the hash of each requirement
-file, so
-that a second call costs milliseconds.
+file, so that a second call costs milliseconds.
 """
 
 from __future__ import annotations

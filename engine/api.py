@@ -295,7 +295,11 @@ Event = LoadProgress | PrefillProgress | Delta | Finished | Failed
 
 @dataclass(frozen=True, slots=True)
 class DownloadProgress:
-    """Bytes of one file of a model that have arrived, and the totals over its files."""
+    """Bytes of one file of a model that have arrived, and the totals over its files.
+
+    `waiting_for` is empty while bytes arrive, else what was the matter ("connection reset");
+    `retry_in_s` then counts down to the next try.
+    """
 
     file: str
     file_done_bytes: int
@@ -304,6 +308,8 @@ class DownloadProgress:
     total_bytes: int
     bytes_per_s: float
     seconds_left: float | None
+    waiting_for: str = ""
+    retry_in_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

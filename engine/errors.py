@@ -166,3 +166,11 @@ class FolderNotWritable(EngineError):
         super().__init__(f"{path} cannot be written to: {reason}")
         self.path = path
         self.reason = reason
+
+
+class StoreBusy(EngineError):
+    """Another process of this app is fetching into the same folder (`path`)."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"{path} is in use by another Thinkpane that is fetching this model")
+        self.path = path

@@ -1,0 +1,248 @@
+"""How many bytes a model needs, known before loading: named regions of one allocation.
+
+The same list gives the numbers in the window and the offsets of the CUDA backend's single
+allocation, so that the two can never disagree.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from engine.api import MemoryPlan
+from engine.errors import BadRequest, NotEnoughMemory
+from engine.models.model_config import ModelConfig
+from engine.models.weights import weight_blocks
+
+PAGE_TOKENS = 64
+"""Positions of one page of the KV cache; also the unit of prefix reuse."""
+
+PREFILL_CHUNK_TOKENS = 512
+"""Most tokens of one prefill call; sizes the activations."""
+
+ALIGNMENT_BYTES = 256
+"""Every region begins at a multiple of this (what cudaMalloc gives, and more than TMA needs)."""
+
+DECODE_SPLITS = 32
+"""Most pieces into which split-KV attention cuts one sequence."""
+
+WeightDtype = Literal["float32", "bfloat16"]
+Device = Literal["cpu", "cuda"]
+RegionKind = Literal["weights", "kv_cache", "workspace"]
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A named piece of the allocation, in bytes; `offset` is a multiple of ALIGNMENT_BYTES."""
+
+    name: str
+    kind: RegionKind
+    nbytes: int
+    offset: int
+
+    @property
+    def end(self) -> int:
+        """First byte after it, without padding."""
+        return self.offset + self.nbytes
+
+
+def kv_pages(capacity_tokens: int) -> int:
+    """Pages that hold `capacity_tokens` positions."""
+    return -(-capacity_tokens // PAGE_TOKENS)
+
+
+def plan_regions(
+    config: ModelConfig,
+    capacity_tokens: int,
+    max_sequences: int = 1,
+    *,
+    device: Device = "cuda",
+    cpu_weights: WeightDtype = "float32",
+) -> list[Region]:
+    """List all regions with their offsets, in order.
+
+    Weights are called as in `weight_blocks`, the cache "layers.N.k_pool" and "layers.N.v_pool"
+    (`[pages, NKV, 64, HD]`), the rest "workspace.<what>". CUDA: weights, cache and operands bf16,
+    residual stream and products float32. CPU: cache and activations float32.
+
+    Raises:
+        BadRequest: capacity or number of sequences is out of range.
+    """
+    if not 1 <= capacity_tokens <= 1 << 24:
+        raise BadRequest("context length", capacity_tokens, "1 to 16,777,216 tokens")
+    if not 1 <= max_sequences <= 64:
+        raise BadRequest("sequences", max_sequences, "1 to 64")
+    on_cpu = device == "cpu"
+    weight_bytes = 4 if on_cpu and cpu_weights == "float32" else 2
+    cache_bytes = 4 if on_cpu else 2
+    pool_bytes = (
+        kv_pages(capacity_tokens)
+        * PAGE_TOKENS
+        * config.num_key_value_heads
+        * config.head_dim
+        * cache_bytes
+    )
+    sizes: list[tuple[str, RegionKind, int]] = [
+        (block.name, "weights", block.size * weight_bytes) for block in weight_blocks(config)
+    ]
+    for layer in range(config.num_hidden_layers):
+        sizes += [
+            (f"layers.{layer}.{pool}", "kv_cache", pool_bytes) for pool in ("k_pool", "v_pool")
+        ]
+    workspace = _workspace_bytes(config, capacity_tokens, max_sequences, on_cpu=on_cpu)
+    sizes += [(f"workspace.{name}", "workspace", nbytes) for name, nbytes in workspace.items()]
+    regions: list[Region] = []
+    offset = 0
+    for name, kind, nbytes in sizes:
+        regions.append(Region(name, kind, nbytes, offset))
+        offset += _padded(nbytes)
+    return regions
+
+
+def _padded(nbytes: int) -> int:
+    return -(-nbytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
+
+
+def _workspace_bytes(
+    config: ModelConfig, capacity_tokens: int, max_sequences: int, *, on_cpu: bool
+) -> dict[str, int]:
+    """Bytes of everything that is neither weight nor cache."""
+    operand = 4 if on_cpu else 2
+    rows = max(PREFILL_CHUNK_TOKENS, max_sequences)
+    pages = kv_pages(capacity_tokens)
+    positions = min(pages * PAGE_TOKENS, config.max_position_embeddings)
+    q_values = config.num_attention_heads * config.head_dim
+    kv_values = config.num_key_value_heads * config.head_dim
+    sizes = {
+        "rope_table": positions * config.head_dim * 4,
+        "hidden": rows * config.hidden_size * 4,
+        "norm": rows * config.hidden_size * operand,
+        "qkv": rows * (q_values + 2 * kv_values) * 4,
+        "q": rows * q_values * operand,
+        "attention": rows * q_values * operand,
+        "gate_up": rows * 2 * config.intermediate_size * 4,
+        "swiglu": rows * config.intermediate_size * operand,
+        "logits": max_sequences * config.vocab_size * 4,
+    }
+    if on_cpu:
+        # Scores of one kv head's group of query heads at a time.
+        group = config.num_attention_heads // config.num_key_value_heads
+        sizes["scores"] = group * rows * pages * PAGE_TOKENS * 4
+        return sizes
+    partials = max_sequences * config.num_attention_heads * DECODE_SPLITS
+    return {
+        **sizes,
+        "token_ids": rows * 4,
+        "positions": rows * 4,
+        "slots": rows * 4,
+        "block_table": max_sequences * pages * 4,
+        "partial_out": partials * config.head_dim * 4,
+        "partial_max": partials * 4,
+        "partial_sum": partials * 4,
+        # Per slot: how often each id was generated, whether the prompt has it, probabilities.
+        "sampler_counts": max_sequences * config.vocab_size * 4,
+        "sampler_prompt": max_sequences * config.vocab_size,
+        "sampler_probs": max_sequences * config.vocab_size * 4,
+        "sampler_state": max_sequences * 4096,
+    }
+
+
+def total_bytes(regions: list[Region]) -> int:
+    """Bytes of the one allocation that holds all regions."""
+    return sum(_padded(region.nbytes) for region in regions)
+
+
+def plan_memory(
+    config: ModelConfig,
+    capacity_tokens: int,
+    device: Device,
+    max_sequences: int = 1,
+    cpu_weights: WeightDtype = "float32",
+) -> MemoryPlan:
+    """Sum the regions, padding included, by kind. Raises BadRequest as `plan_regions`."""
+    regions = plan_regions(
+        config, capacity_tokens, max_sequences, device=device, cpu_weights=cpu_weights
+    )
+    sums = {
+        kind: sum(_padded(region.nbytes) for region in regions if region.kind == kind)
+        for kind in ("weights", "kv_cache", "workspace")
+    }
+    return MemoryPlan(sums["weights"], sums["kv_cache"], sums["workspace"])
+
+
+def require_fits(plan: MemoryPlan, free_bytes: int, device: str) -> None:
+    """Refuse a plan that needs more than is free; `device` is its name for people.
+
+    Raises:
+        NotEnoughMemory: with both numbers.
+    """
+    if plan.total_bytes > free_bytes:
+        raise NotEnoughMemory(plan.total_bytes, free_bytes, device)
+
+
+def free_ram_bytes() -> int:
+    """Main memory that a program can take now without swapping; respects a container's limit."""
+    if sys.platform == "win32":
+        return _windows_free_bytes()
+    if sys.platform == "darwin":
+        # No call of the standard library tells free memory here; half of all is a safe guess.
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+    available = meminfo_available_bytes(Path("/proc/meminfo"))
+    container = container_free_bytes(Path("/sys/fs/cgroup"))
+    return available if container is None else min(available, container)
+
+
+def meminfo_available_bytes(path: Path) -> int:
+    """Read what Linux calls available; where /proc is hidden, the unused pages."""
+    try:
+        lines = path.read_text("ascii").splitlines()
+    except OSError:
+        lines = []
+    for line in lines:
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) * 1024
+    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def container_free_bytes(cgroup: Path) -> int | None:
+    """What a container's limit (cgroup version 2) leaves; None where there is no limit.
+
+    The page cache of files counts as used there, but is given back on demand: subtract it.
+    """
+    try:
+        limit = (cgroup / "memory.max").read_text("ascii").strip()
+        used = int((cgroup / "memory.current").read_text("ascii"))
+        statistics = (cgroup / "memory.stat").read_text("ascii").splitlines()
+    except (OSError, ValueError):
+        return None
+    if not limit.isdecimal():
+        return None
+    cached = sum(int(line.split()[1]) for line in statistics if line.startswith("inactive_file "))
+    return max(0, int(limit) - max(0, used - cached))
+
+
+class _MemoryStatus(ctypes.Structure):
+    # MEMORYSTATUSEX of the Windows API.
+    _fields_ = (
+        ("length", ctypes.c_uint32),
+        ("load_percent", ctypes.c_uint32),
+        ("total_physical", ctypes.c_uint64),
+        ("free_physical", ctypes.c_uint64),
+        ("total_page_file", ctypes.c_uint64),
+        ("free_page_file", ctypes.c_uint64),
+        ("total_virtual", ctypes.c_uint64),
+        ("free_virtual", ctypes.c_uint64),
+        ("free_extended", ctypes.c_uint64),
+    )
+
+
+def _windows_free_bytes() -> int:
+    status = _MemoryStatus(length=ctypes.sizeof(_MemoryStatus))
+    # getattr: the type checker of other systems knows no windll.
+    kernel32 = getattr(ctypes, "windll").kernel32  # noqa: B009
+    kernel32.GlobalMemoryStatusEx(ctypes.byref(status))
+    return int(status.free_physical)

@@ -1,0 +1,109 @@
+"""Compiles a .cu file with g++ into a shared library, once per content and flags."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+KERNELS = Path(__file__).resolve().parents[3] / "kernels"
+HERE = Path(__file__).resolve().parent
+_ENTRY = re.compile(
+    r'extern\s+"C"\s+__global__\s+void\s+(?:__launch_bounds__\([^)]*\)\s*)?(\w+)\s*\('
+)
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The model's sizes, compiled into every kernel; names as in kernels/README.md."""
+
+    E: int = 64
+    F: int = 128
+    NH: int = 4
+    NKV: int = 2
+    HD: int = 32
+    V: int = 256
+    QK_NORM: int = 1
+    RMS_NORM_EPS: float = 1e-6
+
+    def defines(self) -> list[str]:
+        """Compiler flags, the same for g++ and NVRTC."""
+        flags = [f"-DDIM_{name}={value}" for name, value in asdict(self).items() if len(name) <= 3]
+        return [*flags, f"-DQK_NORM={self.QK_NORM}", f"-DRMS_NORM_EPS={self.RMS_NORM_EPS:.9e}f"]
+
+
+QWEN3_0_6B = Sizes(1024, 3072, 16, 8, 128, 151936, 1, 1e-6)
+SMOLLM2_135M = Sizes(576, 1536, 9, 3, 64, 49152, 0, 1e-5)
+
+
+def entry_points(source: str) -> list[str]:
+    """Names of the kernels that a .cu text defines, in order."""
+    return _ENTRY.findall(source)
+
+
+def find_gxx() -> str | None:
+    """Path of the C++ compiler, None where there is none."""
+    return shutil.which("g++")
+
+
+def _cache_folder() -> Path:
+    folder = Path(tempfile.gettempdir()) / f"thinkpane-emulation-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if folder.stat().st_uid != os.getuid():
+        raise PermissionError(f"{folder} belongs to another user")
+    return folder
+
+
+def _translation_unit(path: Path) -> str:
+    names = entry_points(path.read_text())
+    if not names:
+        raise ValueError(f'{path} defines no extern "C" __global__ function')
+    table = "\n".join(f'    emulation::Binding<&{name}>::kernel("{name}"),' for name in names)
+    return (
+        f'#include "cuda_names.h"\n#include "{path}"\n'
+        f"static const emulation::Kernel kKernels[] = {{\n{table}\n}};\n"
+        '#include "entry.h"\n'
+    )
+
+
+def build_library(path: Path, flags: list[str], arch: int, sanitize: bool) -> Path:
+    """Path of the library with all kernels of `path`.
+
+    Raises:
+        RuntimeError: g++ is missing or refuses the source (its message follows).
+    """
+    compiler = find_gxx()
+    if compiler is None:
+        raise RuntimeError("g++ is needed to emulate kernels and was not found")
+    command = [compiler, "-std=c++17", "-O2", "-g1", "-fPIC", "-shared", "-fno-strict-aliasing"]
+    command += ["-ffp-contract=off", "-Wall", "-Wno-unknown-pragmas", "-Wno-unused-function"]
+    command += [f"-DKERNEL_EMULATION={arch}", *flags, f"-I{HERE}", f"-I{KERNELS}"]
+    if sanitize:
+        command += ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
+        command += ["-fsanitize-sections=emulated_shared", "-fno-omit-frame-pointer"]
+    unit = _translation_unit(path)
+    digest = hashlib.sha256("\0".join([*command, unit]).encode())
+    for part in [path, KERNELS / "common.cuh", *sorted(HERE.glob("*.h"))]:
+        digest.update(part.read_bytes())
+    library = _cache_folder() / f"{path.stem}-{digest.hexdigest()[:24]}.so"
+    if not library.exists():
+        unfinished = library.with_suffix(f".{os.getpid()}.part")
+        command += ["-x", "c++", "-", "-o", str(unfinished)]
+        done = subprocess.run(command, input=unit, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise RuntimeError(f"g++ refused {path.name}:\n{done.stderr[:6000]}")
+        unfinished.replace(library)
+    return library
+
+
+def write_source(source: str) -> Path:
+    """Path of a file with this text, for planted faults."""
+    digest = hashlib.sha256(source.encode()).hexdigest()[:16]
+    path = _cache_folder() / f"planted-{digest}.cu"
+    path.write_text(source)
+    return path

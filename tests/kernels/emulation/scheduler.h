@@ -1,0 +1,194 @@
+// Runs the blocks of a launch: one after the other, or all together (grid-wide barriers).
+#pragma once
+#include <new>
+
+#include "runtime.h"
+
+namespace emulation {
+
+inline uint64_t next_random() {
+    uint64_t& s = launch.random_state;
+    s ^= s << 13;
+    s ^= s >> 7;
+    s ^= s << 17;
+    return s;
+}
+
+// Order of `count` things: 0 forward, 1 backward, from 2 on a random one that differs per pass.
+inline void fill_order(std::vector<unsigned>& order, unsigned count) {
+    order.resize(count);
+    for (unsigned i = 0; i < count; ++i) {
+        order[i] = launch.order == 1 ? count - 1 - i : i;
+    }
+    if (launch.order >= 2) {
+        for (unsigned i = count; i > 1; --i) {
+            std::swap(order[i - 1], order[next_random() % i]);
+        }
+    }
+}
+
+inline void create_block(Block& block, unsigned linear, size_t first_stack) {
+    const Index3& grid = launch.grid;
+    const Index3& size = launch.block_size;
+    block.index = {linear % grid.x, linear / grid.x % grid.y, linear / grid.x / grid.y};
+    block.fibers = std::vector<Fiber>(size.volume());
+    block.static_shared.assign(static_shared_bytes(), static_cast<char>(kPoison));
+    // Allocated to the byte, so that the address sanitizer sees an access past its end.
+    block.dynamic_shared = new (std::align_val_t{128}) unsigned char[launch.shared_bytes];
+    std::memset(block.dynamic_shared, kPoison, launch.shared_bytes);
+    for (unsigned i = 0; i < block.fibers.size(); ++i) {
+        Fiber& fiber = block.fibers[i];
+        fiber.thread = {i % size.x, i / size.x % size.y, i / size.x / size.y};
+        fiber.linear = i;
+        fiber.lane = i % kWarp;
+        fiber.warp = i / kWarp;
+        fiber.block = &block;
+        prepare_fiber(fiber, first_stack + i);
+    }
+}
+
+inline void destroy_block(Block& block) {
+    operator delete[](block.dynamic_shared, std::align_val_t{128});
+}
+
+inline std::string stuck_message(const Block& block) {
+    const Fiber* waiting = nullptr;
+    for (const Fiber& fiber : block.fibers) {
+        if (fiber.state == State::kWarpWait || (fiber.state == State::kBarrier && !waiting)) {
+            waiting = &fiber;
+        }
+    }
+    if (waiting == nullptr) {
+        return "a spin wait never ends: do all blocks of the grid run (resident=True)?";
+    }
+    for (const Fiber& fiber : block.fibers) {
+        const bool elsewhere = fiber.state != waiting->state;
+        const bool same_group = waiting->state == State::kBarrier || fiber.warp == waiting->warp;
+        if (elsewhere && same_group) {
+            const std::string where =
+                fiber.state == State::kDone       ? "has ended"
+                : fiber.state == State::kSpinning ? "spins"
+                                                  : "waits in " + fiber.site.text();
+            return std::string(waiting->state == State::kBarrier ? "divergent barrier: "
+                                                                 : "divergent warp operation: ") +
+                   fiber_name(*waiting) + " waits in " + waiting->site.text() + ", but thread " +
+                   std::to_string(fiber.linear) + " " + where;
+        }
+    }
+    return "divergent wait: " + fiber_name(*waiting) + " waits in " + waiting->site.text();
+}
+
+// Runs each ready fiber of the block until it waits; returns whether any is still alive.
+inline bool run_pass(Block& block, std::vector<unsigned>& order) {
+    raw_copy(__start_emulated_shared, block.static_shared.data(), block.static_shared.size());
+    // Stay in this block while its fibers make progress: swapping shared memory costs.
+    bool again = true;
+    while (again) {
+        again = false;
+        fill_order(order, static_cast<unsigned>(block.fibers.size()));
+        for (unsigned i : order) {
+            Fiber& fiber = block.fibers[i];
+            if (fiber.state != State::kReady) {
+                continue;
+            }
+            to_fiber(fiber);
+            if (!launch.error.empty()) {
+                return false;
+            }
+            uint64_t canary;
+            std::memcpy(&canary, fiber.stack, sizeof canary);
+            if (canary != kStackCanary) {
+                launch.error = fiber_name(fiber) + " used more than its stack";
+                return false;
+            }
+            if (fiber.state != State::kSpinning) {
+                again = true;
+                launch.progressed = true;
+            }
+        }
+    }
+    raw_copy(block.static_shared.data(), __start_emulated_shared, block.static_shared.size());
+    for (Fiber& fiber : block.fibers) {
+        if (fiber.state == State::kSpinning) {
+            fiber.state = State::kReady;
+        }
+    }
+    return block.done < block.fibers.size();
+}
+
+// Runs `blocks` together to their end, or until nothing moves.
+inline void run_blocks(std::vector<Block>& blocks) {
+    std::vector<unsigned> block_order, fiber_order;
+    int idle_passes = 0;
+    while (true) {
+        bool alive = false;
+        bool spinning = false;
+        launch.progressed = false;
+        fill_order(block_order, static_cast<unsigned>(blocks.size()));
+        for (unsigned b : block_order) {
+            if (blocks[b].done == blocks[b].fibers.size()) {
+                continue;
+            }
+            alive = run_pass(blocks[b], fiber_order) || alive;
+            if (!launch.error.empty()) {
+                return;
+            }
+            for (const Fiber& fiber : blocks[b].fibers) {
+                spinning = spinning || fiber.state == State::kReady;
+            }
+        }
+        if (!alive) {
+            return;
+        }
+        idle_passes = launch.progressed ? 0 : idle_passes + 1;
+        if (idle_passes > 0 && (!spinning || idle_passes > kSpinPasses)) {
+            for (const Block& block : blocks) {
+                if (block.done < block.fibers.size()) {
+                    launch.error = stuck_message(block);
+                    return;
+                }
+            }
+        }
+    }
+}
+
+inline void run_grid(bool resident) {
+    const unsigned grid_blocks = launch.grid.volume();
+    const unsigned together = resident ? grid_blocks : 1;
+    std::vector<unsigned> order;
+    fill_order(order, grid_blocks);
+    for (unsigned first = 0; first < grid_blocks && launch.error.empty(); first += together) {
+        std::vector<Block> blocks(together);
+        for (unsigned i = 0; i < together; ++i) {
+            create_block(blocks[i], order[first + i], size_t{i} * launch.block_size.volume());
+        }
+        if (launch.error.empty()) {
+            run_blocks(blocks);
+        }
+        for (Block& block : blocks) {
+            destroy_block(block);
+        }
+    }
+}
+
+template <typename... P>
+struct Parameters {
+    static constexpr size_t kBytes[sizeof...(P) + 1] = {sizeof(P)..., 0};
+};
+
+template <auto kFunction>
+struct Binding;
+
+template <typename... P, void (*kFunction)(P...)>
+struct Binding<kFunction> {
+    template <size_t... I>
+    static void call(void** arguments, std::index_sequence<I...>) {
+        kFunction(*static_cast<P*>(arguments[I])...);
+    }
+    static void invoke(void** arguments) { call(arguments, std::index_sequence_for<P...>{}); }
+    static constexpr Kernel kernel(const char* name) {
+        return {name, &invoke, Parameters<P...>::kBytes, static_cast<int>(sizeof...(P))};
+    }
+};
+
+}  // namespace emulation

@@ -1,0 +1,99 @@
+"""Compiles CUDA source with NVRTC through ctypes: no driver, no GPU, no CuPy."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+ARCHITECTURES = (75, 80, 86, 89, 90, 100, 120)
+
+
+class NvrtcError(Exception):
+    """NVRTC refused a source; the message is its log."""
+
+
+@dataclass(frozen=True)
+class KernelResources:
+    """What ptxas says about one kernel."""
+
+    name: str
+    registers: int
+    spill_bytes: int
+    stack_bytes: int
+
+
+def find_nvrtc() -> Path | None:
+    """Path of libnvrtc.so.12 of the installed wheel, None where it is missing."""
+    spec = importlib.util.find_spec("nvidia.cuda_nvrtc") if _has_nvidia() else None
+    for folder in spec.submodule_search_locations or () if spec else ():
+        library = Path(folder) / "lib" / "libnvrtc.so.12"
+        if library.exists():
+            return library
+    return None
+
+
+def _has_nvidia() -> bool:
+    return importlib.util.find_spec("nvidia") is not None
+
+
+@cache
+def _library(path: Path) -> ctypes.CDLL:
+    return ctypes.CDLL(str(path))
+
+
+def compile_cubin(
+    source: str, name: str, arch: int, flags: Sequence[str]
+) -> tuple[bytes, list[KernelResources]]:
+    """Machine code for `sm_<arch>` and the resources of each kernel in it.
+
+    Raises:
+        NvrtcError: NVRTC is not installed, or the source does not compile.
+    """
+    path = find_nvrtc()
+    if path is None:
+        raise NvrtcError("libnvrtc.so.12 (wheel nvidia-cuda-nvrtc-cu12) is not installed")
+    nvrtc = _library(path)
+    program = ctypes.c_void_p()
+    options = [f"-arch=sm_{arch}", "--std=c++17", "-ftz=true", "--ptxas-options=-v", *flags]
+    array = (ctypes.c_char_p * len(options))(*[option.encode() for option in options])
+    nvrtc.nvrtcCreateProgram(ctypes.byref(program), source.encode(), name.encode(), 0, None, None)
+    try:
+        code = nvrtc.nvrtcCompileProgram(program, len(options), array)
+        log = _read(nvrtc, "ProgramLog", program).decode(errors="replace").rstrip("\0")
+        if code != 0:
+            raise NvrtcError(f"{name} for sm_{arch}: {log}")
+        return _read(nvrtc, "CUBIN", program), parse_resources(log)
+    finally:
+        nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
+
+
+def _read(nvrtc: ctypes.CDLL, what: str, program: ctypes.c_void_p) -> bytes:
+    size = ctypes.c_size_t()
+    getattr(nvrtc, f"nvrtcGet{what}Size")(program, ctypes.byref(size))
+    buffer = ctypes.create_string_buffer(size.value)
+    getattr(nvrtc, f"nvrtcGet{what}")(program, buffer)
+    return buffer.raw
+
+
+def parse_resources(log: str) -> list[KernelResources]:
+    """Resources from the text of `ptxas -v`."""
+    found = []
+    pattern = (
+        r"Compiling entry function '(\w+)'.*?(\d+) bytes stack frame, (\d+) bytes spill stores, "
+        r"(\d+) bytes spill loads.*?Used (\d+) registers"
+    )
+    for match in re.finditer(pattern, log, re.DOTALL):
+        name, stack, stores, loads, registers = match.groups()
+        found.append(KernelResources(name, int(registers), int(stores) + int(loads), int(stack)))
+    return found
+
+
+def inline_common(path: Path) -> str:
+    """Source of a .cu file with common.cuh put in the place of its #include."""
+    common = (path.parent / "common.cuh").read_text().replace("#pragma once", "")
+    return path.read_text().replace('#include "common.cuh"', common)

@@ -1,0 +1,240 @@
+"""Opens the chat database: makes it, migrates it after a backup, and moves a damaged one aside.
+
+A damaged file is never deleted and never silently replaced by an empty history: it is renamed, the
+last backup takes its place where there is one, and a sentence tells the user.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from app.conversation_store import APPLICATION_ID, SCHEMA, SCHEMA_VERSION, ConversationStore
+
+Migration = Callable[[sqlite3.Connection], None]
+
+MIGRATIONS: dict[int, Migration] = {}
+"""From a schema version to the next one: `MIGRATIONS[1]` turns version 1 into version 2."""
+
+BACKUP_EVERY_S = 24 * 3600.0
+TRASH_KEPT_S = 30 * 24 * 3600.0
+_BUSY_TIMEOUT_S = 10.0
+
+
+class NewerDatabase(Exception):
+    """The database was written by a later version of the app (`found`, `supported`)."""
+
+    def __init__(self, found: int, supported: int) -> None:
+        super().__init__(f"schema version {found} found, {supported} supported")
+        self.found = found
+        self.supported = supported
+
+
+class DamagedDatabase(Exception):
+    """The file is not a sound database of ours (`reason`)."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedStore:
+    """The store, whether it lies on disk, and what the user has to be told."""
+
+    store: ConversationStore
+    on_disk: bool
+    notices: tuple[str, ...] = ()
+
+
+def open_store(
+    path: Path,
+    now: float,
+    migrations: dict[int, Migration] = MIGRATIONS,
+    schema_version: int = SCHEMA_VERSION,
+) -> OpenedStore:
+    """Open the database, whatever is in its place; the worst case is a store in memory."""
+    notices: list[str] = []
+    try:
+        try:
+            connection = _open_sound(path, migrations, schema_version)
+        except DamagedDatabase as error:
+            notices.append(_replace_damaged(path, error.reason))
+            connection = _open_sound(path, migrations, schema_version)
+    except NewerDatabase:
+        notices.append(
+            f"The chats in {path} were written by a newer version of Thinkpane and are left "
+            "untouched. Chats of this session are kept until you close the window; install the "
+            "newer version to see the others."
+        )
+        return OpenedStore(_memory_store(schema_version), False, tuple(notices))
+    except (OSError, sqlite3.Error) as error:
+        notices.append(
+            f"The chats in {path} could not be opened ({error}). Chats of this session are kept "
+            "until you close the window; make the folder writable and start again."
+        )
+        return OpenedStore(_memory_store(schema_version), False, tuple(notices))
+    store = ConversationStore(connection)
+    interrupted = store.recover_interrupted()
+    if interrupted:
+        notices.append(
+            "Thinkpane ended while a reply was running. What had arrived is kept; Continue goes on."
+        )
+    store.purge_trash(now - TRASH_KEPT_S)
+    _backup_when_old(connection, path, now)
+    return OpenedStore(store, True, tuple(notices))
+
+
+def _memory_store(schema_version: int) -> ConversationStore:
+    connection = _connect(":memory:")
+    _create(connection, schema_version)
+    return ConversationStore(connection)
+
+
+def _connect(name: str) -> sqlite3.Connection:
+    # The store thread alone uses it; autocommit, since transactions are written out in the store.
+    connection = sqlite3.connect(
+        name, timeout=_BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
+    )
+    connection.row_factory = sqlite3.Row
+    # One invalid byte must not make a whole chat unreadable.
+    connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
+    connection.execute("PRAGMA foreign_keys=ON")
+    connection.execute("PRAGMA secure_delete=ON")
+    return connection
+
+
+def _create(connection: sqlite3.Connection, schema_version: int) -> None:
+    connection.executescript(
+        f"BEGIN;{SCHEMA}PRAGMA application_id={APPLICATION_ID};"
+        f"PRAGMA user_version={schema_version};COMMIT;"
+    )
+
+
+def _open_sound(
+    path: Path, migrations: dict[int, Migration], schema_version: int
+) -> sqlite3.Connection:
+    """Open, check and migrate; raises DamagedDatabase, NewerDatabase, OSError, sqlite3.Error."""
+    if not path.exists():
+        _make_new(path, schema_version)
+    # SQLite takes an empty file for a new database: the history would be gone without a word.
+    if path.stat().st_size == 0:
+        raise DamagedDatabase("it is empty")
+    connection = _connect(str(path))
+    try:
+        _check(connection, schema_version)
+        connection.execute("PRAGMA journal_mode=WAL")
+        _migrate(connection, path, migrations, schema_version)
+    except BaseException as error:
+        connection.close()
+        # OperationalError is a full disk or a lock; its parent is a file that is no database.
+        if isinstance(error, sqlite3.DatabaseError) and not isinstance(
+            error, sqlite3.OperationalError
+        ):
+            raise DamagedDatabase(str(error)) from error
+        raise
+    return connection
+
+
+def _make_new(path: Path, schema_version: int) -> None:
+    """Make an empty history under another name first, so that no half-made file is ever found."""
+    temporary = path.with_name(f"{path.name}.new")
+    temporary.unlink(missing_ok=True)
+    temporary.touch(mode=0o600)
+    with closing(_connect(str(temporary))) as connection:
+        _create(connection, schema_version)
+    temporary.replace(path)
+
+
+def _check(connection: sqlite3.Connection, schema_version: int) -> None:
+    application_id = connection.execute("PRAGMA application_id").fetchone()[0]
+    found = connection.execute("PRAGMA user_version").fetchone()[0]
+    if application_id != APPLICATION_ID or found < 1:
+        raise DamagedDatabase("it is not a database of Thinkpane")
+    if found > schema_version:
+        raise NewerDatabase(found, schema_version)
+    report = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+    if report != "ok":
+        raise DamagedDatabase(str(report))
+
+
+def _migrate(
+    connection: sqlite3.Connection,
+    path: Path,
+    migrations: dict[int, Migration],
+    schema_version: int,
+) -> None:
+    """Bring an older schema up to date, step by step in one transaction, after a backup."""
+    found = connection.execute("PRAGMA user_version").fetchone()[0]
+    if found == schema_version:
+        return
+    _write_backup(connection, path.with_name(f"{path.name}.schema-{found}"))
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        for version in range(found, schema_version):
+            migrations[version](connection)
+        connection.execute(f"PRAGMA user_version={schema_version}")
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def backup_file(path: Path) -> Path:
+    """Where the daily backup of a database lies."""
+    return path.with_name(f"{path.name}.backup")
+
+
+def _write_backup(connection: sqlite3.Connection, target: Path) -> None:
+    """Copy the database so that `target` is either the old backup or the whole new one."""
+    temporary = target.with_name(f"{target.name}.tmp")
+    temporary.unlink(missing_ok=True)
+    temporary.touch(mode=0o600)
+    with closing(sqlite3.connect(temporary)) as copy:
+        connection.backup(copy)
+    temporary.replace(target)
+
+
+def _backup_when_old(connection: sqlite3.Connection, path: Path, now: float) -> None:
+    target = backup_file(path)
+    try:
+        if target.exists() and abs(now - target.stat().st_mtime) < BACKUP_EVERY_S:
+            return
+        _write_backup(connection, target)
+    except (OSError, sqlite3.Error):
+        # Without room for a backup the chats themselves still work; the next start tries again.
+        target.with_name(f"{target.name}.tmp").unlink(missing_ok=True)
+
+
+def _replace_damaged(path: Path, reason: str) -> str:
+    """Move the database aside, put the backup in its place; returns the sentence for the user."""
+    aside = path.with_name(f"{path.name}.damaged-{time.time_ns()}")
+    path.replace(aside)
+    for suffix in ("-wal", "-shm"):
+        companion = path.with_name(path.name + suffix)
+        if companion.exists():
+            companion.replace(aside.with_name(aside.name + suffix))
+    kept = f"The chat database was damaged ({reason}). It is kept as {aside}"
+    backup = backup_file(path)
+    if not _is_sound(backup):
+        return f"{kept}; the list of chats starts empty."
+    path.write_bytes(backup.read_bytes())
+    path.chmod(0o600)
+    age = time.strftime("%d %B %Y, %H:%M", time.localtime(backup.stat().st_mtime))
+    return f"{kept}; the chats are shown as they were in the backup of {age}."
+
+
+def _is_sound(path: Path) -> bool:
+    try:
+        if not path.exists() or path.stat().st_size == 0:
+            return False
+        with closing(_connect(str(path))) as connection:
+            _check(connection, SCHEMA_VERSION)
+    except (OSError, sqlite3.Error, DamagedDatabase, NewerDatabase):
+        return False
+    return True

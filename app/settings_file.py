@@ -1,0 +1,254 @@
+"""Loads and saves what the profile remembers besides the chats: one JSON file, written atomically.
+
+It holds the settings, the sampling values that differ from the advice (per thinking mode), the
+models that the user added, the model in use, and the window's state. Nothing in the file can stop
+the app: a wrong value becomes its default with a notice, a broken file is kept beside the new one.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import os
+import tempfile
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from app.settings import (
+    FIELDS,
+    SAMPLING_NAMES,
+    BadSetting,
+    SamplingValues,
+    Settings,
+    WindowState,
+    checked,
+    sampling_defaults,
+    sampling_values,
+)
+
+FORMAT_VERSION = 1
+_LARGEST_FILE_BYTES = 4 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class AddedModel:
+    """A model folder or GGUF file that the user pointed at."""
+
+    model_id: str
+    label: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """Everything in the file; `unknown` keeps what another version of the app wrote."""
+
+    settings: Settings = dataclasses.field(default_factory=Settings)
+    window: WindowState = dataclasses.field(default_factory=WindowState)
+    added_models: tuple[AddedModel, ...] = ()
+    active_model_id: str = ""
+    unknown: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedProfile:
+    """A profile and the sentences about what was wrong with its file."""
+
+    profile: Profile
+    notices: tuple[str, ...] = ()
+
+
+def load_profile(path: Path) -> LoadedProfile:
+    """Read the file; a missing one gives defaults. Never raises for what is in the file."""
+    try:
+        if path.stat().st_size > _LARGEST_FILE_BYTES:
+            return _broken(path, "it is far too large")
+        # utf-8-sig: editors on Windows put a byte order mark in front.
+        tree = json.loads(path.read_text(encoding="utf-8-sig"))
+    except FileNotFoundError:
+        return LoadedProfile(Profile())
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        text = f"The settings in {path} could not be read ({reason}); defaults are used."
+        return LoadedProfile(Profile(), (text,))
+    except (ValueError, RecursionError):
+        return _broken(path, "it is damaged")
+    if not isinstance(tree, dict):
+        return _broken(path, "it holds no settings")
+    return _profile_of(tree)
+
+
+def save_profile(path: Path, profile: Profile) -> None:
+    """Write the file so that a crash leaves either the old one or the new one.
+
+    Raises:
+        OSError: the disk is full, or the folder cannot be written to.
+    """
+    text = json.dumps(_tree_of(profile), ensure_ascii=False, indent=2)
+    # mkstemp makes the file readable by the user alone (0600).
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".tmp")
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the rename survive a power cut; Windows has no handle for a folder."""
+    if os.name == "nt":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _broken(path: Path, why: str) -> LoadedProfile:
+    """Put the file aside under a free name and start from defaults."""
+    kept = path.with_name(f"{path.name}.bad-{time.time_ns()}")
+    try:
+        path.replace(kept)
+    except OSError:
+        kept = path
+    text = f"The settings file could not be used: {why}. It is kept as {kept}; defaults are used."
+    return LoadedProfile(Profile(), (text,))
+
+
+def _profile_of(tree: dict[str, Any]) -> LoadedProfile:
+    known = {"version", "settings", "sampling", "window", "added_models", "active_model_id"}
+    notices: list[str] = []
+    settings, unknown_settings = _settings_of(tree, notices)
+    unknown = {key: value for key, value in tree.items() if key not in known}
+    if unknown_settings:
+        unknown["settings"] = unknown_settings
+        names = ", ".join(sorted(unknown_settings))[:200]
+        notices.append(f"Settings that this version does not know were left alone: {names}.")
+    active = tree.get("active_model_id", "")
+    profile = Profile(
+        settings=settings,
+        window=_window_of(tree.get("window")),
+        added_models=_added_models_of(tree.get("added_models", []), notices),
+        active_model_id=active if isinstance(active, str) else "",
+        unknown=unknown,
+    )
+    return LoadedProfile(profile, tuple(notices))
+
+
+def _settings_of(tree: dict[str, Any], notices: list[str]) -> tuple[Settings, dict[str, Any]]:
+    """The settings, and the entries under "settings" that no field is named after."""
+    stored = _section(tree, "settings", notices)
+    names = [field.name for field in FIELDS if field.name not in SAMPLING_NAMES]
+    values: dict[str, Any] = {}
+    for name in names:
+        if name in stored:
+            try:
+                values[name] = checked(name, stored[name])
+            except BadSetting as error:
+                notices.append(f"A setting was put back to its default: {error}.")
+    thinking = bool(values.get("thinking_enabled", Settings().thinking_enabled))
+    sampling = _section(tree, "sampling", notices)
+    shown = _sampling_of(sampling, thinking, notices)
+    other = _sampling_of(sampling, not thinking, notices)
+    settings = Settings(**values, **dataclasses.asdict(shown), other_sampling=other)
+    return settings, {key: value for key, value in stored.items() if key not in names}
+
+
+def _section(tree: dict[str, Any], key: str, notices: list[str]) -> dict[str, Any]:
+    section = tree.get(key, {})
+    if isinstance(section, dict):
+        return section
+    notices.append(f"The part {key!r} of the settings file is damaged; its defaults are used.")
+    return {}
+
+
+def _mode_key(thinking_enabled: bool) -> str:
+    return "thinking" if thinking_enabled else "not_thinking"
+
+
+def _sampling_of(
+    sampling: dict[str, Any], thinking_enabled: bool, notices: list[str]
+) -> SamplingValues:
+    """The advised values of a mode with the user's changes on top."""
+    values: dict[str, Any] = {}
+    stored = _section(sampling, _mode_key(thinking_enabled), notices)
+    for name in SAMPLING_NAMES:
+        if name in stored:
+            try:
+                values[name] = checked(name, stored[name])
+            except BadSetting as error:
+                notices.append(f"A setting was put back to its default: {error}.")
+    return replace(sampling_defaults(thinking_enabled), **values)
+
+
+def _window_of(stored: object) -> WindowState:
+    """The window's state; a wrong value silently becomes its default, nothing is lost by it."""
+    if not isinstance(stored, dict):
+        return WindowState()
+    values: dict[str, Any] = {}
+    for name in ("list_collapsed", "settings_collapsed"):
+        if isinstance(stored.get(name), bool):
+            values[name] = stored[name]
+    share = stored.get("thinking_share")
+    if isinstance(share, float) and math.isfinite(share) and 0.05 <= share <= 0.95:
+        values["thinking_share"] = share
+    geometry = stored.get("geometry")
+    if isinstance(geometry, str) and len(geometry) < 10_000 and geometry.isascii():
+        values["geometry"] = geometry
+    return WindowState(**values)
+
+
+def _added_models_of(stored: object, notices: list[str]) -> tuple[AddedModel, ...]:
+    models: dict[str, AddedModel] = {}
+    for entry in stored if isinstance(stored, list) else [stored]:
+        names = [field.name for field in dataclasses.fields(AddedModel)]
+        values = [entry.get(name) for name in names] if isinstance(entry, dict) else []
+        texts = [value for value in values if isinstance(value, str) and value]
+        if len(texts) == len(names):
+            models[texts[0]] = AddedModel(*texts)
+        else:
+            notices.append("An entry of the list of added models was damaged and is left out.")
+    return tuple(models.values())
+
+
+def _tree_of(profile: Profile) -> dict[str, Any]:
+    settings = profile.settings
+    stored = {
+        field.name: getattr(settings, field.name)
+        for field in FIELDS
+        if field.name not in SAMPLING_NAMES
+    }
+    modes = {
+        settings.thinking_enabled: sampling_values(settings),
+        not settings.thinking_enabled: settings.other_sampling,
+    }
+    # Only what the user changed is written, so that better advice in a later version arrives.
+    sampling = {
+        _mode_key(mode): {
+            name: getattr(values, name)
+            for name in SAMPLING_NAMES
+            if getattr(values, name) != getattr(sampling_defaults(mode), name)
+        }
+        for mode, values in modes.items()
+    }
+    unknown = dict(profile.unknown)
+    stored |= unknown.pop("settings", {})
+    return {
+        **unknown,
+        "version": FORMAT_VERSION,
+        "settings": stored,
+        "sampling": sampling,
+        "window": dataclasses.asdict(profile.window),
+        "added_models": [dataclasses.asdict(model) for model in profile.added_models],
+        "active_model_id": profile.active_model_id,
+    }

@@ -54,21 +54,20 @@ inline void destroy_block(Block& block) {
 inline std::string stuck_message(const Block& block) {
     const Fiber* waiting = nullptr;
     for (const Fiber& fiber : block.fibers) {
+        if (fiber.state == State::kReady) {
+            return "a spin wait of " + fiber_name(fiber) +
+                   " never ends: do all blocks of the grid run (resident=True)?";
+        }
         if (fiber.state == State::kWarpWait || (fiber.state == State::kBarrier && !waiting)) {
             waiting = &fiber;
         }
-    }
-    if (waiting == nullptr) {
-        return "a spin wait never ends: do all blocks of the grid run (resident=True)?";
     }
     for (const Fiber& fiber : block.fibers) {
         const bool elsewhere = fiber.state != waiting->state;
         const bool same_group = waiting->state == State::kBarrier || fiber.warp == waiting->warp;
         if (elsewhere && same_group) {
             const std::string where =
-                fiber.state == State::kDone       ? "has ended"
-                : fiber.state == State::kSpinning ? "spins"
-                                                  : "waits in " + fiber.site.text();
+                fiber.state == State::kDone ? "has ended" : "waits in " + fiber.site.text();
             return std::string(waiting->state == State::kBarrier ? "divergent barrier: "
                                                                  : "divergent warp operation: ") +
                    fiber_name(*waiting) + " waits in " + waiting->site.text() + ", but thread " +

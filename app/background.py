@@ -1,0 +1,72 @@
+"""Work off the GUI thread, results back on it: the two bridges every other thread uses."""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+from collections.abc import Callable
+from functools import partial
+from typing import TypeVar
+
+from PySide6.QtCore import QObject, Qt, Signal, Slot
+
+T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
+
+
+class GuiCalls(QObject):
+    """Runs callables on the GUI thread; `post` may be called from any thread.
+
+    Lives in the GUI thread. The signal goes to a bound method of this object, since a lambda would
+    run in the emitting thread.
+    """
+
+    _posted = Signal(object)
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._posted.connect(self._on_posted, Qt.ConnectionType.QueuedConnection)
+
+    def post(self, call: Callable[[], None]) -> None:
+        """Run `call` soon, on the GUI thread, in the order of posting."""
+        self._posted.emit(call)
+
+    @Slot(object)
+    def _on_posted(self, call: Callable[[], None]) -> None:
+        call()
+
+
+class JobRunner:
+    """One thread for short jobs that may wait for a disk or a driver: plans, settings, NVML."""
+
+    def __init__(self, deliver: Callable[[Callable[[], None]], None]) -> None:
+        self._deliver = deliver
+        self._jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        # A daemon: a hung driver call must not keep the process from ending.
+        self._thread = threading.Thread(target=self._run, name="jobs", daemon=True)
+        self._thread.start()
+
+    def run(self, job: Callable[[], T], on_done: Callable[[T], None]) -> None:
+        """Do `job` on the thread, then `on_done(result)` on the GUI thread.
+
+        A job handles the errors that it expects; another one is logged and has no `on_done`.
+        """
+        self._jobs.put(partial(self._carry_out, job, on_done))
+
+    def close(self, timeout_s: float) -> None:
+        """Do what is queued and end the thread."""
+        self._jobs.put(None)
+        self._thread.join(timeout_s)
+
+    def _carry_out(self, job: Callable[[], T], on_done: Callable[[T], None]) -> None:
+        result = job()
+        self._deliver(partial(on_done, result))
+
+    def _run(self) -> None:
+        while (carry_out := self._jobs.get()) is not None:
+            try:
+                carry_out()
+            except Exception:
+                logger.exception("a background job failed")

@@ -1,0 +1,331 @@
+"""The one place where Qt meets the engine: a worker on its own thread, and its face for the window.
+
+`EngineThread` lives in the GUI thread and is what controllers call. `EngineWorker` builds the
+engine on the engine thread (importing CuPy there, not before the window shows), runs one request
+after the other, joins deltas to at most about 30 events a second and turns whatever is raised into
+an event. Cancel goes past Qt: the GUI thread sets a flag of GenerationControl directly, since a
+queued slot would not run before the worker's loop ends.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from PySide6.QtCore import QCoreApplication, QObject, Qt, QThread, Signal, Slot
+
+from engine.api import (
+    ChatMessage,
+    Delta,
+    Engine,
+    EngineInfo,
+    Event,
+    Failed,
+    Finished,
+    GenerationControl,
+    GenerationRequest,
+    LoadProgress,
+    PrefillProgress,
+    generate,
+)
+from engine.errors import BadRequest, DeviceLost, EngineError
+
+EVENT_INTERVAL_S = 1 / 30
+_SWITCH_INTERVAL_S = 0.001
+"""How long a thread keeps the GIL; the default of 5 ms halves decoding beside a busy window."""
+
+logger = logging.getLogger(__name__)
+
+
+class UnexpectedFailure(EngineError):
+    """Something that no engine raises on purpose (`details` is a traceback for the log)."""
+
+    def __init__(self, what: str, details: str) -> None:
+        super().__init__(what)
+        self.details = details
+
+
+@dataclass(frozen=True, slots=True)
+class LoadRequest:
+    """Which model to open, and how; `load_id` comes back in every event of it."""
+
+    load_id: str
+    model_id: str
+    path: Path
+    device: str
+    capacity_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class LoadAdvanced:
+    """Some of the weights are there."""
+
+    load_id: str
+    progress: LoadProgress
+
+
+@dataclass(frozen=True, slots=True)
+class ModelLoaded:
+    """The model can answer."""
+
+    load_id: str
+    info: EngineInfo
+
+
+@dataclass(frozen=True, slots=True)
+class LoadFailed:
+    """The model could not be loaded; no model is loaded now."""
+
+    load_id: str
+    error: EngineError
+
+
+@dataclass(frozen=True, slots=True)
+class ModelUnloaded:
+    """No model is loaded now, and its memory is free."""
+
+
+WorkerEvent = (
+    PrefillProgress
+    | Delta
+    | Finished
+    | Failed
+    | LoadAdvanced
+    | ModelLoaded
+    | LoadFailed
+    | ModelUnloaded
+)
+"""Everything the worker emits."""
+
+EngineFactory = Callable[[LoadRequest], Engine]
+
+
+def coalesced(
+    events: Iterator[Event],
+    clock: Callable[[], float] = time.monotonic,
+    interval_s: float = EVENT_INTERVAL_S,
+) -> Iterator[Event]:
+    """Join deltas of one channel and skip progress, so that at most one event per interval comes.
+
+    Nothing is held back at a change of channel or at the end, and no text is lost or reordered.
+    """
+    waiting: Delta | PrefillProgress | None = None
+    next_at = clock()
+    for event in events:
+        match waiting, event:
+            case Delta(), Delta() if waiting.channel is event.channel:
+                waiting = replace(
+                    waiting,
+                    text=waiting.text + event.text,
+                    token_count=waiting.token_count + event.token_count,
+                    tokens=waiting.tokens + event.tokens,
+                )
+            case PrefillProgress(), PrefillProgress():
+                waiting = event
+            case _:
+                if waiting is not None:
+                    yield waiting
+                    next_at = clock() + interval_s
+                waiting = event if isinstance(event, Delta | PrefillProgress) else None
+                if waiting is None:
+                    yield event
+                    continue
+        if clock() >= next_at:
+            yield waiting
+            waiting = None
+            next_at = clock() + interval_s
+    if waiting is not None:
+        yield waiting
+
+
+class EngineWorker(QObject):
+    """Lives in the engine thread; one slot per request, each ends with exactly one last event.
+
+    Signals:
+        event_emitted(object): a WorkerEvent.
+    """
+
+    event_emitted = Signal(object)
+
+    def __init__(self, factory: EngineFactory) -> None:
+        super().__init__()
+        self._factory = factory
+        self._engine: Engine | None = None
+        self._lost: DeviceLost | None = None
+
+    @property
+    def engine(self) -> Engine | None:
+        """The loaded engine; other threads may call its `count_tokens` alone."""
+        return self._engine
+
+    @Slot(object, object)
+    def on_load_requested(self, request: LoadRequest, control: GenerationControl) -> None:
+        """Replace the loaded model."""
+        self._close_engine()
+        last: WorkerEvent
+        try:
+            self._require_device()
+            engine = self._factory(request)
+            self._load(engine, request, control)
+            last = ModelLoaded(request.load_id, engine.info())
+            self._engine = engine
+        except BaseException as error:  # noqa: BLE001 - the one place; see _as_engine_error
+            last = LoadFailed(request.load_id, self._as_engine_error(error))
+        self.event_emitted.emit(last)
+
+    def _load(self, engine: Engine, request: LoadRequest, control: GenerationControl) -> None:
+        next_at = 0.0
+        try:
+            for event in engine.load(control):
+                if isinstance(event, LoadProgress) and time.monotonic() >= next_at:
+                    next_at = time.monotonic() + EVENT_INTERVAL_S
+                    self.event_emitted.emit(LoadAdvanced(request.load_id, event))
+        except DeviceLost:
+            raise
+        except BaseException:
+            engine.close()
+            raise
+
+    @Slot(object, object)
+    def on_generate_requested(self, request: GenerationRequest, control: GenerationControl) -> None:
+        """Answer one request; ends with Finished or Failed."""
+        for event in coalesced(self._answer(request, control)):
+            self.event_emitted.emit(event)
+
+    def _answer(self, request: GenerationRequest, control: GenerationControl) -> Iterator[Event]:
+        """The engine's events; whatever is raised becomes the last one, after all text."""
+        try:
+            self._require_device()
+            if self._engine is None:
+                raise BadRequest("model", None, "a loaded model")
+            for event in generate(self._engine, request, control):
+                if isinstance(event, Failed):
+                    self._as_engine_error(event.error)
+                yield event
+        except GeneratorExit:
+            raise
+        except BaseException as error:  # noqa: BLE001 - the one place; see _as_engine_error
+            yield Failed(request.request_id, self._as_engine_error(error))
+
+    @Slot()
+    def on_unload_requested(self) -> None:
+        """Free the model's memory."""
+        self._close_engine()
+        self.event_emitted.emit(ModelUnloaded())
+
+    @Slot()
+    def on_end_requested(self) -> None:
+        """Free the model and leave the thread's loop, after everything that was asked before."""
+        self._close_engine()
+        # Asked from here: quit() from outside may overtake slots that are still queued.
+        QThread.currentThread().quit()
+
+    def _require_device(self) -> None:
+        # After a sticky CUDA error every further call would fail, or worse: none is made.
+        if self._lost is not None:
+            raise self._lost
+
+    def _close_engine(self) -> None:
+        engine, self._engine = self._engine, None
+        if engine is None or self._lost is not None:
+            return
+        try:
+            engine.close()
+        except BaseException as error:  # noqa: BLE001 - the memory is gone either way
+            self._as_engine_error(error)
+
+    def _as_engine_error(self, error: BaseException) -> EngineError:
+        """What to report; also panics of Rust libraries, which are no `Exception`."""
+        if isinstance(error, DeviceLost):
+            self._lost = error
+        if isinstance(error, EngineError):
+            return error
+        details = "".join(traceback.format_exception(error))
+        logger.error("unexpected failure in the engine thread\n%s", details)
+        return UnexpectedFailure(f"{type(error).__name__}: {error}", details)
+
+
+class EngineThread(QObject):
+    """The window's side of the engine; all methods but none of its work on the GUI thread."""
+
+    _load_requested = Signal(object, object)
+    _generate_requested = Signal(object, object)
+    _unload_requested = Signal()
+    _end_requested = Signal()
+
+    def __init__(
+        self,
+        factory: EngineFactory,
+        on_event: Callable[[WorkerEvent], None],
+        parent: QObject | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._on_event = on_event
+        self._controls: list[GenerationControl] = []
+        self._thread = QThread(self)
+        self._thread.setObjectName("engine")
+        self._worker = EngineWorker(factory)
+        self._worker.moveToThread(self._thread)
+        queued = Qt.ConnectionType.QueuedConnection
+        self._load_requested.connect(self._worker.on_load_requested, queued)
+        self._generate_requested.connect(self._worker.on_generate_requested, queued)
+        self._unload_requested.connect(self._worker.on_unload_requested, queued)
+        self._end_requested.connect(self._worker.on_end_requested, queued)
+        self._worker.event_emitted.connect(self._on_worker_event, queued)
+
+    def start(self) -> None:
+        """Start the thread; nothing is imported or loaded yet."""
+        sys.setswitchinterval(_SWITCH_INTERVAL_S)
+        self._thread.start()
+
+    def load(self, request: LoadRequest) -> GenerationControl:
+        """Load a model in place of the current one; returns the control that cancels it."""
+        control = self._control()
+        self._load_requested.emit(request, control)
+        return control
+
+    def generate(self, request: GenerationRequest) -> GenerationControl:
+        """Answer a request; returns the control that cancels it or ends its thinking."""
+        control = self._control()
+        self._generate_requested.emit(request, control)
+        return control
+
+    def unload(self) -> None:
+        """Free the model's memory once the running request has ended."""
+        self._unload_requested.emit()
+
+    def count_tokens(self, messages: Sequence[ChatMessage]) -> int | None:
+        """Tokens of a conversation; any thread. None where no model is loaded."""
+        engine = self._worker.engine
+        return None if engine is None else engine.count_tokens(messages)
+
+    def shutdown(self, timeout_s: float) -> bool:
+        """Cancel everything, free the model and end the thread.
+
+        False: the thread hangs in a call. The process must then end by os._exit, since destroying
+        a running QThread aborts.
+        """
+        for control in self._controls:
+            control.cancel()
+        if not self._thread.isRunning():
+            return True
+        self._end_requested.emit()
+        ended = self._thread.wait(round(timeout_s * 1000))
+        # The last words of a cancelled reply are still in the queue of this thread.
+        QCoreApplication.sendPostedEvents(self)
+        return ended
+
+    def _control(self) -> GenerationControl:
+        control = GenerationControl()
+        # Requests run one after the other; a handful covers whatever can still be queued.
+        self._controls = [*self._controls[-15:], control]
+        return control
+
+    @Slot(object)
+    def _on_worker_event(self, event: WorkerEvent) -> None:
+        self._on_event(event)

@@ -13,15 +13,16 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import wraps
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import jinja2
 import jinja2.filters
 import jinja2.runtime
 from jinja2 import nodes
+from jinja2.exceptions import SecurityError
 from jinja2.ext import Extension
 from jinja2.parser import Parser
-from jinja2.sandbox import ImmutableSandboxedEnvironment, SecurityError
+from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from engine.errors import BadModelFile, BadRequest
 
@@ -105,7 +106,7 @@ def _check_numbers(arguments: Iterable[object]) -> None:
             raise SecurityError(f"the number {argument} is too large for a template")
 
 
-def _with_checked_numbers(filter_function: Callable[..., Any]) -> Callable[..., Any]:
+def _with_checked_numbers(filter_function: Callable[..., object]) -> Callable[..., object]:
     @wraps(filter_function)
     def checked(*arguments: object, **named: object) -> object:
         _check_numbers((*arguments, *named.values()))
@@ -171,8 +172,8 @@ class _BoundedEnvironment(ImmutableSandboxedEnvironment):
         self.globals["strftime_now"] = _strftime_now
 
     def call_binop(
-        self, context: jinja2.runtime.Context, operator: str, left: Any, right: Any
-    ) -> Any:
+        self, context: jinja2.runtime.Context, operator: str, left: object, right: object
+    ) -> object:
         """`left operator right`, refused where the result would be out of all proportion."""
         budget = _budget_of(context)
         if operator == "**":
@@ -191,23 +192,31 @@ class _BoundedEnvironment(ImmutableSandboxedEnvironment):
         return super().call_binop(context, operator, left, right)
 
     def call(
-        __self, __context: jinja2.runtime.Context, __obj: Any, *arguments: Any, **named: Any
-    ) -> Any:  # fmt: skip
+        self,
+        context: jinja2.runtime.Context,
+        called: object,
+        /,
+        *arguments: object,
+        **named: object,
+    ) -> object:
         """Call as the sandbox does; counted, and text methods with bounded numbers."""
-        _budget_of(__context).take_steps(1)
+        _budget_of(context).take_steps(1)
         # `str.format` comes wrapped by the sandbox.
-        method = getattr(__obj, "__wrapped__", __obj)
-        if isinstance(getattr(method, "__self__", None), str):
+        method = getattr(called, "__wrapped__", called)
+        text = getattr(method, "__self__", None)
+        if isinstance(text, str):
             _check_numbers((*arguments, *named.values()))
-            if method.__name__.startswith("format") and _LONG_NUMBER.search(method.__self__):
-                raise SecurityError("a format is too wide for a template")
-        return super().call(__context, __obj, *arguments, **named)
+            formats = getattr(method, "__name__", "").startswith("format")
+            if formats and _LONG_NUMBER.search(text):
+                raise SecurityError(f"the format {text[:80]!r} is too wide for a template")
+        return super().call(context, called, *arguments, **named)
 
 
 def _with_bounds(environment: _BoundedEnvironment, tree: nodes.Template) -> nodes.Template:
     """The syntax tree with every loop's items counted and every `~` measured."""
     for loop in tree.find_all(nodes.For):
-        loop.iter = _filtered(environment, loop.iter, _ITEMS)
+        if isinstance(loop.iter, nodes.Expr):
+            loop.iter = _filtered(environment, loop.iter, _ITEMS)
     for parent in list(tree.find_all((nodes.Node,))):
         for field, child in parent.iter_fields():
             if isinstance(child, nodes.Concat):
@@ -222,7 +231,8 @@ def _with_bounds(environment: _BoundedEnvironment, tree: nodes.Template) -> node
 
 def _filtered(environment: _BoundedEnvironment, inner: nodes.Expr, name: str) -> nodes.Filter:
     wrapped = nodes.Filter(inner, name, [], [], None, None, lineno=inner.lineno)
-    return wrapped.set_environment(environment)  # type: ignore[return-value]
+    wrapped.set_environment(environment)
+    return wrapped
 
 
 class ChatTemplate:

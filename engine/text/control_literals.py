@@ -86,7 +86,7 @@ class ControlLiterals:
         return broken
 
     def split(self, rendered: str) -> list[str | ControlToken]:
-        """`rendered` cut at its literals: texts (none of them empty) and control tokens, in order."""
+        """`rendered` cut at its literals: texts (none empty) and control tokens, in order."""
         if self._split is None:
             return [rendered] if rendered else []
         pieces: list[str | ControlToken] = []

@@ -7,25 +7,28 @@ from collections.abc import Callable, Iterator
 
 from engine.api import ChatMessage, Role, ToolCall
 
-_OUR_WORDS = ("role", "type")
-"""Keys whose values are ours, not a person's; templates compare them."""
 
-
-def message_values(message: ChatMessage, parse_arguments: bool) -> dict[str, object]:
-    """The message as transformers would hand it to a template.
+def message_values(
+    message: ChatMessage, parse_arguments: bool, change: Callable[[str], str]
+) -> dict[str, object]:
+    """The message as transformers would hand it to a template, `change` applied to its texts.
 
     Thinking is given under both names that templates read. `parse_arguments`: the template wants
-    the arguments of a tool call as an object; else it gets their JSON text, untouched.
+    the arguments of a tool call as an object; else it gets their JSON text.
     """
-    values: dict[str, object] = {"role": message.role.value, "content": message.text}
+    values: dict[str, object] = {"role": message.role.value, "content": change(message.text)}
     if message.role is Role.ASSISTANT and message.thinking:
-        values["reasoning_content"] = values["thinking"] = message.thinking
+        values["reasoning_content"] = values["thinking"] = change(message.thinking)
     if message.tool_calls:
-        values["tool_calls"] = [_call_values(call, parse_arguments) for call in message.tool_calls]
+        values["tool_calls"] = [
+            _call_values(call, parse_arguments, change) for call in message.tool_calls
+        ]
     return values
 
 
-def _call_values(call: ToolCall, parse_arguments: bool) -> dict[str, object]:
+def _call_values(
+    call: ToolCall, parse_arguments: bool, change: Callable[[str], str]
+) -> dict[str, object]:
     arguments: object = call.arguments
     if parse_arguments:
         try:
@@ -33,7 +36,19 @@ def _call_values(call: ToolCall, parse_arguments: bool) -> dict[str, object]:
         except (ValueError, RecursionError):
             # Not JSON: the text as it stands loses nothing.
             arguments = call.arguments
-    return {"type": "function", "function": {"name": call.name, "arguments": arguments}}
+    # Changed after parsing: JSON escapes may hide what a text says.
+    function = {"name": change(call.name), "arguments": _with_texts_changed(arguments, change)}
+    return {"type": "function", "function": function}
+
+
+def _with_texts_changed(value: object, change: Callable[[str], str]) -> object:
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, dict):
+        return {change(key): _with_texts_changed(item, change) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_with_texts_changed(item, change) for item in value]
+    return value
 
 
 def strings_in(value: object) -> Iterator[str]:
@@ -47,17 +62,3 @@ def strings_in(value: object) -> Iterator[str]:
     elif isinstance(value, list):
         for item in value:
             yield from strings_in(item)
-
-
-def with_strings_changed(value: object, change: Callable[[str], str]) -> object:
-    """A copy with `change` applied to every string of a person, the keys of tool arguments too."""
-    if isinstance(value, str):
-        return change(value)
-    if isinstance(value, dict):
-        return {
-            change(key): item if key in _OUR_WORDS else with_strings_changed(item, change)
-            for key, item in value.items()
-        }
-    if isinstance(value, list):
-        return [with_strings_changed(item, change) for item in value]
-    return value

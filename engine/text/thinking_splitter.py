@@ -45,10 +45,10 @@ def state_after_prompt(tokenizer: Tokenizer, prompt_token_ids: Sequence[int]) ->
 
 
 class ThinkingSplitter:
-    """Takes the ids of a reply one by one and gives (channel, text) pieces.
+    r"""Takes the ids of a reply one by one and gives (channel, text) pieces.
 
     The newlines that the convention puts after `<think>` and around `</think>` belong to neither
-    channel (as `strip("\\n")` in the model card has it); no other text is ever dropped. `<think>`
+    channel (as `strip("\n")` in the model card has it); no other text is ever dropped. `<think>`
     counts only at the very beginning of a reply and `</think>` only inside the thinking; anywhere
     else they are shown as text. The ids of an injected end of thinking go through `add` too.
     """
@@ -107,9 +107,9 @@ class ThinkingSplitter:
         return [*pieces, (self.channel, held)] if held else pieces
 
     def closing_token_ids(self) -> list[int]:
-        """The ids to inject so that the thinking ends here as the model itself would end it.
+        r"""The ids to inject so that the thinking ends here as the model itself would end it.
 
-        `\\n</think>\\n\\n` inside the thinking, the template's empty block before it, none after.
+        `\n</think>\n\n` inside the thinking, the template's empty block before it, none after.
         """
         start, end = self._tokenizer.think_start_id, self._tokenizer.think_end_id
         if self._state is ThinkingState.AFTER or start is None or end is None:

@@ -19,7 +19,7 @@ from engine.text.chat_template import ChatTemplate
 from engine.text.control_literals import ControlLiterals, choose_marker
 from engine.text.folder_vocabulary import definition_from_folder
 from engine.text.gguf_vocabulary import definition_from_gguf
-from engine.text.message_values import message_values, strings_in, with_strings_changed
+from engine.text.message_values import message_values, strings_in
 from engine.text.thinking_splitter import ThinkingState, state_after_prompt
 from engine.text.tokenizer_definition import TokenizerDefinition, pieces_by_id
 
@@ -110,15 +110,19 @@ class Tokenizer:
             BadRequest: the template refuses these messages.
             BadModelFile: the template fails.
         """
-        values = [message_values(message, self._parses_arguments) for message in messages]
-        values = [with_strings_changed(value, whole_characters) for value in values]
+        parses = self._parses_arguments
+        values = [message_values(message, parses, whole_characters) for message in messages]
         fixed = (self._template.source, *self._literals.literals, *self._named_tokens.values())
         marker = choose_marker([*strings_in(values), *fixed])
-        guarded = with_strings_changed(values, lambda text: self._literals.break_in(text, marker))
+
+        def guarded(text: str) -> str:
+            return self._literals.break_in(whole_characters(text), marker)
+
+        values = [message_values(message, parses, guarded) for message in messages]
         # A reply that has thought keeps its thinking even if thinking was switched off since.
         enabled = thinking.enabled or bool(prefix and prefix.thinking)
         variables = {**self._named_tokens, "enable_thinking": enabled}
-        rendered = self._template.render(guarded, variables, add_generation_prompt)
+        rendered = self._template.render(values, variables, add_generation_prompt)
         token_ids = self._encode_rendered(rendered, marker)
         if add_generation_prompt:
             token_ids += self._prefix_ids(token_ids, thinking, prefix or ReplyPrefix())
@@ -154,7 +158,7 @@ class Tokenizer:
         try:
             # The batch call, unlike `encode`, lets other threads run meanwhile.
             encodings = self._plain.encode_batch_fast(texts, add_special_tokens=False)
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 (a Rust panic is no Exception)
             raise as_bad_file(self._origin, error) from None
         return [self._without_control_ids(encoding.ids) for encoding in encodings]
 
@@ -232,5 +236,5 @@ def _plain_tokenizer(definition: TokenizerDefinition) -> tokenizers.Tokenizer:
     }
     try:
         return tokenizers.Tokenizer.from_str(json.dumps(document, ensure_ascii=False))
-    except BaseException as error:
+    except BaseException as error:  # noqa: BLE001 (a Rust panic is no Exception)
         raise as_bad_file(definition.origin, error) from None

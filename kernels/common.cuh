@@ -92,6 +92,19 @@ __device__ __forceinline__ uint4 load_16_bytes_read_only(const void* address) {
     return __ldg(static_cast<const uint4*>(address));
 }
 
+// The same for weights that are read once per launch: they do not push the inputs out of L1.
+__device__ __forceinline__ uint4 load_16_bytes_streaming(const void* address) {
+#ifdef KERNEL_EMULATION
+    return *static_cast<const uint4*>(address);
+#else
+    uint4 value;
+    asm("ld.global.nc.L1::no_allocate.v4.u32 {%0,%1,%2,%3}, [%4];"
+        : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+        : "l"(address));
+    return value;
+#endif
+}
+
 __device__ __forceinline__ void store_16_bytes(void* address, uint4 value) {
     *static_cast<uint4*>(address) = value;
 }
@@ -124,6 +137,14 @@ __device__ __forceinline__ void load_8_floats(float (&out)[8], const float* addr
 __device__ __forceinline__ uint4 pack_8_bf16(const float (&in)[8]) {
     return make_uint4(pack_bf16(in[0], in[1]), pack_bf16(in[2], in[3]), pack_bf16(in[4], in[5]),
                       pack_bf16(in[6], in[7]));
+}
+
+// What a maximum starts from and a masked score is; NVRTC has no INFINITY without a header.
+__device__ __forceinline__ float negative_infinity() { return __uint_as_float(0xFF800000u); }
+
+__device__ __forceinline__ void store_8_floats(float* address, const float (&in)[8]) {
+    *reinterpret_cast<float4*>(address) = make_float4(in[0], in[1], in[2], in[3]);
+    *reinterpret_cast<float4*>(address + 4) = make_float4(in[4], in[5], in[6], in[7]);
 }
 
 // ---------------------------------------------------------------- reductions
@@ -209,9 +230,7 @@ __device__ __forceinline__ void ldmatrix(unsigned (&registers)[N], const void* r
 #ifdef KERNEL_EMULATION
     emulation::ldmatrix(registers, row, N, TRANSPOSED, __FILE__, __LINE__);
 #else
-    unsigned long long wide;
-    asm("cvta.to.shared.u64 %0, %1;" : "=l"(wide) : "l"(row));
-    const unsigned address = static_cast<unsigned>(wide);
+    const unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(row));
     if constexpr (N == 4 && TRANSPOSED) {
         asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
                      : "=r"(registers[0]), "=r"(registers[1]), "=r"(registers[2]),
@@ -254,9 +273,7 @@ __device__ __forceinline__ void cp_async_16(void* shared, const void* global, bo
 #if defined(KERNEL_EMULATION) && HAS_CP_ASYNC
     emulation::async_copy(shared, global, valid ? 16 : 0, 16);
 #elif HAS_CP_ASYNC
-    unsigned long long wide;
-    asm("cvta.to.shared.u64 %0, %1;" : "=l"(wide) : "l"(shared));
-    const unsigned address = static_cast<unsigned>(wide);
+    const unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(shared));
     const int source_bytes = valid ? 16 : 0;
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(global),
                  "r"(source_bytes)

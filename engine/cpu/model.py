@@ -1,0 +1,201 @@
+"""The forward pass in NumPy, as the papers write it: the reference for every kernel.
+
+One decoder layer, for new tokens T of one or several sequences:
+
+    x = rms_norm(hidden) * input_layernorm
+    q, k, v = x @ q_proj^T, x @ k_proj^T, x @ v_proj^T
+    q, k = rope(rms_norm(q) * q_norm), rope(rms_norm(k) * k_norm)      (the norms: qwen3 only)
+    hidden += attention(q, k, v) @ o_proj^T
+    x = rms_norm(hidden) * post_attention_layernorm
+    hidden += (silu(x @ gate_proj^T) * (x @ up_proj^T)) @ down_proj^T
+
+Everything is float32. Sources: RMSNorm arXiv 1910.07467, RoPE 2104.09864 (half-split pairs as in
+GPT-NeoX), grouped-query attention 2305.13245, SwiGLU 2002.05202.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.backend import DumpSink
+from engine.cpu.kv_cache import KvCache
+from engine.cpu.matrices import Matrix
+from engine.models.model_config import ModelConfig
+
+Array = NDArray[np.float32]
+
+_SCORES_ELEMENTS = 1 << 23
+"""Attention scores held at a time: 32 MiB of float32, whatever the context."""
+
+
+@dataclass(frozen=True)
+class LayerWeights:
+    """Weights of one decoder layer; `q_norm` and `k_norm` [HD] are None without QK-norm."""
+
+    input_layernorm: Array
+    qkv_proj: Matrix  # rows of q_proj, k_proj, v_proj
+    q_norm: Array | None
+    k_norm: Array | None
+    o_proj: Matrix
+    post_attention_layernorm: Array
+    gate_up_proj: Matrix  # rows of gate_proj, up_proj
+    down_proj: Matrix
+
+
+@dataclass(frozen=True)
+class ModelWeights:
+    """All weights; with tied embeddings `lm_head` is the same object as `embed_tokens`."""
+
+    embed_tokens: Matrix
+    layers: Sequence[LayerWeights]
+    norm: Array
+    lm_head: Matrix
+
+
+@dataclass(frozen=True)
+class Segment:
+    """New tokens of one sequence, to be appended to its cache."""
+
+    cache: KvCache
+    token_ids: Sequence[int]
+
+
+def rms_norm(x: Array, weight: Array, eps: float) -> Array:
+    """`x / sqrt(mean(x^2) + eps) * weight` over the last axis."""
+    mean_square = np.mean(np.square(x), axis=-1, keepdims=True)
+    normed: Array = x / np.sqrt(mean_square + np.float32(eps)) * weight
+    return normed
+
+
+def rope_table(positions: int, head_dim: int, theta: float) -> tuple[Array, Array]:
+    """Cosines and sines, each [positions, HD/2] float32, computed in float64.
+
+    Angle of pair i at position p: p * theta^(-2i/HD). In float32 the angle itself would be off by
+    1e-3 at position 40,000.
+    """
+    frequencies = theta ** (-np.arange(0, head_dim, 2, dtype=np.float64) / head_dim)
+    angles = np.arange(positions, dtype=np.float64)[:, None] * frequencies
+    return np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)
+
+
+def rotate(x: Array, cos: Array, sin: Array) -> Array:
+    """Rotate each pair (i, i + HD/2) of x [T, heads, HD] by its angle; cos and sin [T, HD/2]."""
+    first, second = np.split(x, 2, axis=-1)
+    cos, sin = cos[:, None, :], sin[:, None, :]
+    return np.concatenate([first * cos - second * sin, second * cos + first * sin], axis=-1)
+
+
+def silu(x: Array) -> Array:
+    """`x / (1 + exp(-x))`."""
+    with np.errstate(over="ignore"):  # exp(-x) may become infinite, the quotient then is -0
+        result: Array = x / (1 + np.exp(-x))
+    return result
+
+
+def softmax(scores: Array) -> Array:
+    """Softmax over the last axis, in place."""
+    scores -= scores.max(axis=-1, keepdims=True)
+    np.exp(scores, out=scores)
+    scores /= scores.sum(axis=-1, keepdims=True)
+    return scores
+
+
+def attention(q: Array, keys: Array, values: Array) -> Array:
+    """Causal grouped-query attention as [T, NH, HD].
+
+    q [T, NH, HD] are the last T positions of keys and values [NKV, S, HD]; query head h reads kv
+    head h // (NH / NKV).
+    """
+    new_tokens, heads, head_dim = q.shape
+    kv_heads, positions, _ = keys.shape
+    out = np.empty_like(q)
+    rows_at_once = max(1, _SCORES_ELEMENTS // (heads * positions))
+    for start in range(0, new_tokens, rows_at_once):
+        rows = q[start : start + rows_at_once]
+        count = rows.shape[0]
+        first_position = positions - new_tokens + start
+        visible = first_position + count  # positions that the last of these rows sees
+        grouped = rows.reshape(count, kv_heads, heads // kv_heads, head_dim).transpose(1, 2, 0, 3)
+        flat = grouped.reshape(kv_heads, -1, head_dim)
+        scores = flat @ keys[:, :visible].transpose(0, 2, 1)
+        scores *= np.float32(head_dim**-0.5)
+        if count > 1:
+            hidden_from_row = np.triu(np.ones((count, count), np.bool_), k=1)
+            by_row = scores.reshape(kv_heads, -1, count, visible)
+            by_row[..., first_position:][..., hidden_from_row] = -np.inf
+        mixed = softmax(scores) @ values[:, :visible]
+        by_head = mixed.reshape(kv_heads, heads // kv_heads, count, head_dim)
+        out[start : start + count] = by_head.transpose(2, 0, 1, 3).reshape(count, heads, head_dim)
+    return out
+
+
+class NumpyModel:
+    """A decoder of the qwen3 or llama family."""
+
+    def __init__(self, config: ModelConfig, weights: ModelWeights, max_positions: int) -> None:
+        self._config = config
+        self._weights = weights
+        self._cos, self._sin = rope_table(max_positions, config.head_dim, config.rope_theta)
+
+    def forward(self, segments: Sequence[Segment], dump: DumpSink | None = None) -> Array:
+        """Append the segments to their caches; hidden states after the final norm, [T, E].
+
+        All segments go through each weight matrix together; T counts over all of them, in order.
+        """
+        config, weights = self._config, self._weights
+        token_ids = np.concatenate([np.asarray(s.token_ids, np.int64) for s in segments])
+        positions = np.concatenate(
+            [np.arange(s.cache.length, s.cache.length + len(s.token_ids)) for s in segments]
+        )
+        hidden = weights.embed_tokens.rows(token_ids)
+        if dump:
+            dump("hidden.00", hidden)
+        for index, layer in enumerate(weights.layers):
+            x = rms_norm(hidden, layer.input_layernorm, config.rms_norm_eps)
+            hidden = hidden + self._attend(index, layer, x, positions, segments)
+            x = rms_norm(hidden, layer.post_attention_layernorm, config.rms_norm_eps)
+            gate, up = np.split(layer.gate_up_proj.product(x), 2, axis=-1)
+            hidden = hidden + layer.down_proj.product(silu(gate) * up)
+            if dump:
+                dump(f"hidden.{index + 1:02d}", hidden)
+        for segment in segments:
+            segment.cache.advance(len(segment.token_ids))
+        normed = rms_norm(hidden, weights.norm, config.rms_norm_eps)
+        if dump:
+            dump("hidden.norm", normed)
+        return normed
+
+    def logits(self, normed: Array) -> Array:
+        """Logits [T, V] of hidden states after the final norm [T, E]."""
+        return self._weights.lm_head.product(normed)
+
+    def _attend(
+        self,
+        index: int,
+        layer: LayerWeights,
+        x: Array,
+        positions: NDArray[np.int64],
+        segments: Sequence[Segment],
+    ) -> Array:
+        """The attention half of a layer, after the norm and without the residual: [T, E]."""
+        config = self._config
+        heads, kv_heads = config.num_attention_heads, config.num_key_value_heads
+        qkv = layer.qkv_proj.product(x).reshape(x.shape[0], heads + 2 * kv_heads, config.head_dim)
+        q, k, v = np.split(qkv, [heads, heads + kv_heads], axis=1)
+        if layer.q_norm is not None and layer.k_norm is not None:
+            q = rms_norm(q, layer.q_norm, config.rms_norm_eps)
+            k = rms_norm(k, layer.k_norm, config.rms_norm_eps)
+        cos, sin = self._cos[positions], self._sin[positions]
+        q, k = rotate(q, cos, sin), rotate(k, cos, sin)
+        mixed = np.empty_like(q)
+        start = 0
+        for segment in segments:
+            rows = slice(start, start + len(segment.token_ids))
+            keys, values = segment.cache.append(index, k[rows], v[rows])
+            mixed[rows] = attention(q[rows], keys, values)
+            start = rows.stop
+        return layer.o_proj.product(mixed.reshape(x.shape[0], -1))

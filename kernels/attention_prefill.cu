@@ -138,16 +138,17 @@ struct PrefillRows {
     static __device__ __forceinline__ void mask(float (&scores)[ROW_TILES][KEY_TILES][4],
                                                 int first_position, int first_key) {
         const int lane = threadIdx.x % WARP;
-        const int first_row = threadIdx.x / WARP * ROW_TILES * 16 + lane / 4;
+        const int row = threadIdx.x / WARP * ROW_TILES * 16 + lane / 4;
+        const int limit = first_position + row - first_key - lane % 4 * 2;
 #pragma unroll
         for (int i = 0; i < ROW_TILES; ++i) {
 #pragma unroll
             for (int j = 0; j < KEY_TILES; ++j) {
 #pragma unroll
                 for (int c = 0; c < 4; ++c) {
-                    const int position = first_position + first_row + i * 16 + c / 2 * 8;
-                    const int key = first_key + j * 8 + lane % 4 * 2 + c % 2;
-                    scores[i][j][c] = key > position ? negative_infinity() : scores[i][j][c];
+                    // key > position, with all that depends on the lane on one side
+                    const bool hidden = j * 8 + c % 2 - i * 16 - c / 2 * 8 > limit;
+                    scores[i][j][c] = hidden ? negative_infinity() : scores[i][j][c];
                 }
             }
         }
@@ -158,33 +159,39 @@ struct PrefillRows {
         const float scale = prefill_scale();
 #pragma unroll
         for (int i = 0; i < ROW_TILES; ++i) {
+            float correction[2];
 #pragma unroll
             for (int half = 0; half < 2; ++half) {
                 float largest = negative_infinity();
 #pragma unroll
                 for (int j = 0; j < KEY_TILES; ++j) {
-                    largest = fmaxf(largest, fmaxf(scores[i][j][half * 2], scores[i][j][half * 2 + 1]));
+                    largest = fmaxf(largest, scores[i][j][half * 2]);
+                    largest = fmaxf(largest, scores[i][j][half * 2 + 1]);
                 }
                 // The four lanes of a quad share a row.
                 largest = fmaxf(largest, __shfl_xor_sync(FULL_MASK, largest, 1));
                 largest = fmaxf(largest, __shfl_xor_sync(FULL_MASK, largest, 2));
                 const float next = fmaxf(maximum[i][half], largest * scale);
-                const float correction = exp2f(maximum[i][half] - next);
+                correction[half] = exp2f(maximum[i][half] - next);
                 maximum[i][half] = next;
-                float page_sum = 0.0f;
+                sum[i][half] *= correction[half];
 #pragma unroll
                 for (int j = 0; j < KEY_TILES; ++j) {
 #pragma unroll
                     for (int c = half * 2; c < half * 2 + 2; ++c) {
                         scores[i][j][c] = exp2f(scores[i][j][c] * scale - next);
-                        page_sum += scores[i][j][c];
+                        sum[i][half] += scores[i][j][c];
                     }
                 }
-                sum[i][half] = sum[i][half] * correction + page_sum;
+            }
+            // After the first pages the maximum seldom moves.
+            if (__any_sync(FULL_MASK, correction[0] != 1.0f || correction[1] != 1.0f)) {
 #pragma unroll
                 for (int j = 0; j < HD / 8; ++j) {
-                    out[i][j][half * 2] *= correction;
-                    out[i][j][half * 2 + 1] *= correction;
+#pragma unroll
+                    for (int c = 0; c < 4; ++c) {
+                        out[i][j][c] *= correction[c / 2];
+                    }
                 }
             }
         }

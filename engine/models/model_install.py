@@ -157,15 +157,15 @@ class ModelInstall:
 
     def _fetch(self, file: CatalogFile, part: PartFile) -> Iterator[ModelStoreEvent]:
         url = model_file_url(self._model, file)
-        seen_bytes, told_s = part.done_bytes, 0.0
+        seen_bytes, told_s, told_wait = part.done_bytes, 0.0, ""
         self._rate.add(0, time.monotonic())
         for status in fetch_file(url, part, self._policy, self._control):
             now_s = time.monotonic()
             if status.done_bytes > seen_bytes:
                 self._rate.add(status.done_bytes - seen_bytes, now_s)
             seen_bytes = status.done_bytes
-            if now_s - told_s >= _EVENT_PAUSE_S:
-                told_s = now_s
+            if now_s - told_s >= _EVENT_PAUSE_S or status.waiting_for != told_wait:
+                told_s, told_wait = now_s, status.waiting_for
                 yield self._progress(file, status, now_s)
         yield self._progress(file, FetchStatus(part.done_bytes), time.monotonic())
 

@@ -10,10 +10,13 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from pathlib import Path
 
 CHECKPOINT_BYTES = 512 * 1024
 """Bytes between two lines of the journal; a kill costs at most these and what was in flight."""
+CHECKPOINT_S = 2.0
+"""Seconds between two lines where bytes come slowly."""
 
 
 class PartFile:
@@ -38,6 +41,7 @@ class PartFile:
             os.close(self._data_fd)
             raise
         self._synced_bytes = self.done_bytes
+        self._synced_s = time.monotonic()
 
     @property
     def complete(self) -> bool:
@@ -45,7 +49,7 @@ class PartFile:
         return self.done_bytes == self.total_bytes
 
     def append(self, data: bytes) -> None:
-        """Write `data` at the end, with a checkpoint every `CHECKPOINT_BYTES`.
+        """Write `data` at the end, with a checkpoint every `CHECKPOINT_BYTES` or `CHECKPOINT_S`.
 
         Raises:
             OSError: the disk is full or gone; what was written before is counted.
@@ -55,7 +59,8 @@ class PartFile:
             written = os.write(self._data_fd, view)
             self.done_bytes += written
             view = view[written:]
-        if self.done_bytes - self._synced_bytes >= CHECKPOINT_BYTES:
+        waited_s = time.monotonic() - self._synced_s
+        if self.done_bytes - self._synced_bytes >= CHECKPOINT_BYTES or waited_s >= CHECKPOINT_S:
             self.checkpoint()
 
     def checkpoint(self) -> None:
@@ -66,6 +71,7 @@ class PartFile:
         os.write(self._journal_fd, b"%d\n" % self.done_bytes)
         _sync(self._journal_fd)
         self._synced_bytes = self.done_bytes
+        self._synced_s = time.monotonic()
 
     def start_over(self, etag: str) -> None:
         """Forget all bytes; the file is fetched from the beginning, tagged `etag`."""

@@ -57,7 +57,8 @@ class Float32Matrix:
         """`x @ W^T` as float32 [T, N] for x float32 [T, K]."""
         if x.shape[0] == 1:
             # A matrix times a vector streams the weights once; the general product copies them.
-            return (self._weight @ x[0])[None]
+            one: NDArray[np.float32] = self._weight @ x[0]
+            return one[None]
         return x @ self._weight.T
 
     def rows(self, indices: NDArray[np.int64]) -> NDArray[np.float32]:

@@ -28,7 +28,10 @@ BLOCK_TYPES = (
 )  # fmt: skip
 """Tensor types that are read."""
 
+_VIEWS = {"F32": "<f4", "F16": "<f2", "BF16": "<u2"}
 _METADATA_LIMIT = 4096
+# Vocabulary, merges and template of the largest tokenizers take about 10 MB.
+_METADATA_LIMIT_BYTES = 64 << 20
 _TENSOR_LIMIT = 16_384
 _KEY_LIMIT_BYTES = 1024
 _STRING_LIMIT_BYTES = 4 << 20
@@ -71,11 +74,14 @@ class GgufFile:
         self.nbytes = len(mapped)
         self._mapped = mapped
 
-    def read_rows(self, tensor: GgufTensor, begin: int, end: int) -> NDArray[np.generic]:
-        """Rows of a tensor: views for F32, F16, BF16 (uint16), else dequantized to float32.
+    def read_rows(self, tensor: GgufTensor, rows: slice | NDArray[np.intp]) -> NDArray[np.generic]:
+        """Rows of a tensor: F32, F16 and BF16 (uint16) as stored, else dequantized to float32.
+
+        A slice of a float tensor is a view of the file; row numbers make a copy.
 
         Raises:
-            BadModelFile: the file has changed its length since it was opened.
+            BadModelFile: the file has changed its length since it was opened (touching a page
+                beyond the new end would kill the process).
         """
         found_bytes = self._mapped.size()
         if found_bytes != self.nbytes:
@@ -83,14 +89,14 @@ class GgufFile:
                 str(self.path),
                 f"expected {self.nbytes:,} bytes as when it was opened, found {found_bytes:,}",
             )
-        rows = tensor.shape[0]
-        raw = np.frombuffer(self._mapped, np.uint8, tensor.nbytes, tensor.begin)
-        part = raw.reshape(rows, -1)[begin:end]
+        stored = np.frombuffer(self._mapped, np.uint8, tensor.nbytes, tensor.begin)
+        part = stored.reshape(tensor.shape[0], -1)[rows]
         shape = (part.shape[0], *tensor.shape[1:])
-        views = {"F32": "<f4", "F16": "<f2", "BF16": "<u2"}
-        if tensor.block_type in views:
-            return part.view(views[tensor.block_type]).reshape(shape)
-        values = dequantize(part, GGMLQuantizationType[tensor.block_type])
+        if tensor.block_type in _VIEWS:
+            return part.view(_VIEWS[tensor.block_type]).reshape(shape)
+        # A damaged scale may be infinite: NaN weights end in NumericalError at the first logits.
+        with np.errstate(all="ignore"):
+            values = dequantize(part, GGMLQuantizationType[tensor.block_type])
         return np.asarray(values, dtype=np.float32).reshape(shape)
 
 
@@ -183,6 +189,10 @@ def _read_metadata(cursor: _Cursor, count: int) -> dict[str, MetadataValue]:
         if key in metadata:
             raise BadModelFile(cursor.where, f"duplicate metadata key {key[:80]!r}")
         metadata[key] = _read_value(cursor, key[:80])
+        if cursor.position > _METADATA_LIMIT_BYTES:
+            raise BadModelFile(
+                cursor.where, f"expected at most {_METADATA_LIMIT_BYTES:,} bytes of metadata"
+            )
     return metadata
 
 
@@ -287,6 +297,10 @@ def _read_tensor(cursor: _Cursor) -> GgufTensor:
             cursor.where,
             f"{name[:80]!r}: expected a row of whole {block_type} blocks of {block_size}, "
             f"found {sizes[0]}",
+        )
+    if dimensions == 1 and block_size > 1:
+        raise BadModelFile(
+            cursor.where, f"{name[:80]!r}: expected a vector of floats, found {block_type} blocks"
         )
     nbytes = values // block_size * block_bytes
     return GgufTensor(name, block_type, tuple(reversed(sizes)), begin, nbytes)

@@ -120,9 +120,8 @@ def gguf_tensors(file: GgufFile, config: ModelConfig) -> dict[str, HostTensor]:
 def _host_tensor(file: GgufFile, stored: GgufTensor, name: str, interleaved: int) -> HostTensor:
     def read_rows(begin: int, end: int) -> NDArray[np.generic]:
         if not interleaved:
-            return file.read_rows(stored, begin, end)
-        order = half_split_rows(stored.shape[0], interleaved)[begin:end]
-        return file.read_rows(stored, 0, stored.shape[0])[order]
+            return file.read_rows(stored, slice(begin, end))
+        return file.read_rows(stored, half_split_rows(stored.shape[0], interleaved)[begin:end])
 
     return HostTensor(name, stored.block_type, stored.shape, stored.nbytes, read_rows)
 

@@ -27,8 +27,19 @@ PREFILL_CHUNK_TOKENS = 512
 ALIGNMENT_BYTES = 256
 """Every region begins at a multiple of this (what cudaMalloc gives, and more than TMA needs)."""
 
-DECODE_SPLITS = 32
-"""Most pieces into which split-KV attention cuts one sequence."""
+DECODE_SPLITS = 16
+"""Pieces into which split-KV attention cuts one sequence."""
+
+RECORDS = 128
+"""Tokens that the device records before the host must read them: most steps of one decode run."""
+
+SLOT_STATE_BYTES = 96
+TOKEN_RECORD_BYTES = 96
+SAMPLER_CHUNK = 4096
+SAMPLER_BINS = 2048
+
+CPU_SCORES_VALUES = 1 << 23
+"""Attention scores that the CPU backend holds at a time, whatever the context."""
 
 WeightDtype = Literal["float32", "bfloat16"]
 Device = Literal["cpu", "cuda"]
@@ -129,9 +140,8 @@ def _workspace_bytes(
         "logits": max_sequences * config.vocab_size * 4,
     }
     if on_cpu:
-        # Scores of one kv head's group of query heads at a time.
-        group = config.num_attention_heads // config.num_key_value_heads
-        sizes["scores"] = group * rows * pages * PAGE_TOKENS * 4
+        row_values = config.num_attention_heads * pages * PAGE_TOKENS
+        sizes["scores"] = min(rows, max(1, CPU_SCORES_VALUES // row_values)) * row_values * 4
         return sizes
     partials = max_sequences * config.num_attention_heads * DECODE_SPLITS
     return {
@@ -143,12 +153,27 @@ def _workspace_bytes(
         "partial_out": partials * config.head_dim * 4,
         "partial_max": partials * 4,
         "partial_sum": partials * 4,
-        # Per slot: how often each id was generated, whether the prompt has it, probabilities.
-        "sampler_counts": max_sequences * config.vocab_size * 4,
-        "sampler_prompt": max_sequences * config.vocab_size,
-        "sampler_probs": max_sequences * config.vocab_size * 4,
-        "sampler_state": max_sequences * 4096,
+        **_sampler_bytes(config.vocab_size, max_sequences),
     }
+
+
+def _sampler_bytes(vocab_size: int, max_sequences: int) -> dict[str, int]:
+    """State and scratch of the device's sampler; the shapes stand in kernels/sample.cu."""
+    chunks = -(-vocab_size // SAMPLER_CHUNK)
+    per_sequence = {
+        "row_token_ids": 4,
+        "row_positions": 4,
+        "row_slots": 4,
+        "slot_states": SLOT_STATE_BYTES,
+        "records": RECORDS * TOKEN_RECORD_BYTES,
+        "occurrences": vocab_size * 4,
+        "scores": vocab_size * 4,
+        "candidates": chunks * SAMPLER_CHUNK * 4,
+        "chunks": chunks * 128,
+        "bin_masses": SAMPLER_BINS * 8,
+        "bin_counts": SAMPLER_BINS * 4,
+    }
+    return {name: max_sequences * nbytes for name, nbytes in per_sequence.items()}
 
 
 def total_bytes(regions: list[Region]) -> int:

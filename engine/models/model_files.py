@@ -68,8 +68,13 @@ def open_model(path: Path) -> ModelFiles:
         BadModelFile: a file is damaged, or files contradict each other.
         UnsupportedModel: another architecture, feature, or kind of file (pickle is never opened).
     """
-    if path.is_dir():
-        return _open_folder(path)
+    try:
+        return _open_folder(path) if path.is_dir() else _open_file(path)
+    except OSError as error:
+        raise BadModelFile(str(path), f"cannot be read: {error.strerror or error}") from None
+
+
+def _open_file(path: Path) -> ModelFiles:
     if not path.exists():
         raise ModelFileMissing(str(path), "the model")
     if path.suffix.lower() != ".gguf":

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from engine.errors import BadModelFile, ModelFileMissing
 from engine.models.json_file import parse_json_object
 
-HEADER_LIMIT_BYTES = 4 << 20
+HEADER_LIMIT_BYTES = 2 << 20
 """Largest header that is parsed; the largest supported model (512 layers) needs under 1 MiB."""
 
 DTYPE_BYTES = {
@@ -35,6 +35,7 @@ _NUMPY_DTYPES = {"BF16": "<u2", "F16": "<f2", "F32": "<f4"}
 _NAME = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*", re.ASCII)
 _NAME_LIMIT = 256
 _DIMENSION_LIMIT = 8
+_TENSOR_LIMIT = 16_384
 # Above any real tensor and far below 2^64, so that no product anywhere can wrap.
 _COUNT_LIMIT = 1 << 44
 
@@ -140,6 +141,10 @@ def parse_header(
     values = parse_json_object(data, f"{where} (header)")
     if "__metadata__" in values:
         _check_metadata(values.pop("__metadata__"), where)
+    if len(values) > _TENSOR_LIMIT:
+        raise BadModelFile(
+            where, f"expected at most {_TENSOR_LIMIT:,} tensors, found {len(values):,}"
+        )
     entries = [_entry(name, value, data_begin, where) for name, value in values.items()]
     _check_contiguous(entries, data_begin, file_bytes, where)
     return {entry.name: entry for entry in entries}

@@ -93,7 +93,18 @@ def parse_resources(log: str) -> list[KernelResources]:
     return found
 
 
-def inline_common(path: Path) -> str:
-    """Source of a .cu file with common.cuh put in the place of its #include."""
-    common = (path.parent / "common.cuh").read_text().replace("#pragma once", "")
-    return path.read_text().replace('#include "common.cuh"', common)
+def inline_includes(path: Path) -> str:
+    """Source of a .cu file with each .cuh of its folder put in, once, in place of its #include."""
+    seen: set[str] = set()
+
+    def inline(text: str) -> str:
+        return re.sub(r'^#include "(\w+\.cuh)"$', replace, text, flags=re.MULTILINE)
+
+    def replace(match: re.Match[str]) -> str:
+        name = match[1]
+        if name in seen:
+            return ""
+        seen.add(name)
+        return inline((path.parent / name).read_text().replace("#pragma once\n", ""))
+
+    return inline(path.read_text())

@@ -88,7 +88,7 @@ def build_library(path: Path, flags: list[str], arch: int, sanitize: bool) -> Pa
         command += ["-fsanitize-sections=emulated_shared", "-fno-omit-frame-pointer"]
     unit = _translation_unit(path)
     digest = hashlib.sha256("\0".join([*command, unit]).encode())
-    for part in [path, KERNELS / "common.cuh", *sorted(HERE.glob("*.h"))]:
+    for part in [path, *sorted(KERNELS.glob("*.cuh")), *sorted(HERE.glob("*.h"))]:
         digest.update(part.read_bytes())
     library = _cache_folder() / f"{path.stem}-{digest.hexdigest()[:24]}.so"
     if not library.exists():

@@ -81,6 +81,17 @@ class Conversation:
     updated_at: float = 0.0
     deleted_at: float | None = None
 
+    def exchange(self, exchange_id: str) -> Exchange | None:
+        """The exchange of this id."""
+        return next((e for e in self.exchanges if e.exchange_id == exchange_id), None)
+
+    def with_exchange(self, exchange: Exchange) -> Conversation:
+        """Replace the exchange of the same id."""
+        exchanges = tuple(
+            exchange if e.exchange_id == exchange.exchange_id else e for e in self.exchanges
+        )
+        return replace(self, exchanges=exchanges)
+
 
 @dataclass(frozen=True, slots=True)
 class ConversationSummary:

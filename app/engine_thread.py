@@ -14,19 +14,25 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 
 from PySide6.QtCore import QCoreApplication, QObject, Qt, QThread, Signal, Slot
 
+from app.engine_events import (
+    LoadAdvanced,
+    LoadFailed,
+    LoadRequest,
+    ModelLoaded,
+    ModelUnloaded,
+    UnexpectedFailure,
+    WorkerEvent,
+)
 from engine.api import (
     ChatMessage,
     Delta,
     Engine,
-    EngineInfo,
     Event,
     Failed,
-    Finished,
     GenerationControl,
     GenerationRequest,
     LoadProgress,
@@ -41,66 +47,6 @@ _SWITCH_INTERVAL_S = 0.001
 
 logger = logging.getLogger(__name__)
 
-
-class UnexpectedFailure(EngineError):
-    """Something that no engine raises on purpose (`details` is a traceback for the log)."""
-
-    def __init__(self, what: str, details: str) -> None:
-        super().__init__(what)
-        self.details = details
-
-
-@dataclass(frozen=True, slots=True)
-class LoadRequest:
-    """Which model to open, and how; `load_id` comes back in every event of it."""
-
-    load_id: str
-    model_id: str
-    path: Path
-    device: str
-    capacity_tokens: int
-
-
-@dataclass(frozen=True, slots=True)
-class LoadAdvanced:
-    """Some of the weights are there."""
-
-    load_id: str
-    progress: LoadProgress
-
-
-@dataclass(frozen=True, slots=True)
-class ModelLoaded:
-    """The model can answer."""
-
-    load_id: str
-    info: EngineInfo
-
-
-@dataclass(frozen=True, slots=True)
-class LoadFailed:
-    """The model could not be loaded; no model is loaded now."""
-
-    load_id: str
-    error: EngineError
-
-
-@dataclass(frozen=True, slots=True)
-class ModelUnloaded:
-    """No model is loaded now, and its memory is free."""
-
-
-WorkerEvent = (
-    PrefillProgress
-    | Delta
-    | Finished
-    | Failed
-    | LoadAdvanced
-    | ModelLoaded
-    | LoadFailed
-    | ModelUnloaded
-)
-"""Everything the worker emits."""
 
 EngineFactory = Callable[[LoadRequest], Engine]
 
@@ -246,7 +192,7 @@ class EngineWorker(QObject):
         if isinstance(error, EngineError):
             return error
         details = "".join(traceback.format_exception(error))
-        logger.error("unexpected failure in the engine thread\n%s", details)
+        logger.error("unexpected failure in the engine thread", exc_info=error)
         return UnexpectedFailure(f"{type(error).__name__}: {error}", details)
 
 

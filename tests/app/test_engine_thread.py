@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 from pytestqt.qtbot import QtBot
 
-from app.engine_thread import (
-    EngineThread,
+from app.engine_events import (
     LoadAdvanced,
     LoadFailed,
     LoadRequest,
@@ -20,8 +19,8 @@ from app.engine_thread import (
     ModelUnloaded,
     UnexpectedFailure,
     WorkerEvent,
-    coalesced,
 )
+from app.engine_thread import EngineThread, coalesced
 from engine.api import (
     Channel,
     ChatMessage,

@@ -1,0 +1,81 @@
+"""What the model is sent for an exchange of a chat; pure functions."""
+
+from __future__ import annotations
+
+from app.conversation import Conversation, Exchange, Reply, ReplyStatus
+from app.settings import Settings, sampling_params, thinking_params
+from engine.api import (
+    ChatMessage,
+    FinishReason,
+    GenerationRequest,
+    ReplyPrefix,
+    Role,
+    ThinkingParams,
+)
+
+
+def messages_for(
+    conversation: Conversation, exchange_id: str, system_prompt: str
+) -> tuple[ChatMessage, ...]:
+    """System prompt, earlier exchanges that are not left out, and the question of the exchange.
+
+    A question whose reply has no answer yet stands alone, so that the model still knows it.
+    """
+    messages = [ChatMessage(Role.SYSTEM, system_prompt)] if system_prompt.strip() else []
+    for exchange in conversation.exchanges:
+        if exchange.exchange_id == exchange_id:
+            messages.append(ChatMessage(Role.USER, exchange.question))
+            return tuple(messages)
+        if exchange.left_out:
+            continue
+        messages.append(ChatMessage(Role.USER, exchange.question))
+        reply = exchange.reply
+        if reply is not None and reply.answer:
+            messages.append(ChatMessage(Role.ASSISTANT, reply.answer, reply.thinking))
+    raise KeyError(f"the chat has no exchange {exchange_id}")
+
+
+def request_for(
+    request_id: str,
+    conversation: Conversation,
+    exchange_id: str,
+    base: Reply,
+    settings: Settings,
+) -> GenerationRequest:
+    """The request for a new reply, or for the rest of `base` where it already holds text."""
+    thinking = thinking_params(settings)
+    prefix = None
+    if base.thinking or base.answer:
+        closed = base.thinking_closed or bool(base.answer)
+        prefix = ReplyPrefix(base.thinking, closed, base.answer)
+        # A reply goes on in the mode in which it began, whatever the switch says now.
+        thinking = ThinkingParams(base.thinking_enabled, thinking.budget_tokens)
+    return GenerationRequest(
+        request_id=request_id,
+        messages=messages_for(conversation, exchange_id, settings.system_prompt),
+        sampling=sampling_params(settings),
+        thinking=thinking,
+        max_new_tokens=settings.max_new_tokens,
+        prefix=prefix,
+    )
+
+
+def can_continue(reply: Reply) -> bool:
+    """Whether a reply was cut and can go on; not when the context is full, nor after its end."""
+    if reply.status in (ReplyStatus.STOPPED, ReplyStatus.INTERRUPTED, ReplyStatus.FAILED):
+        return True
+    return (
+        reply.status is ReplyStatus.DONE
+        and reply.finish_reason == FinishReason.MAX_NEW_TOKENS.value
+    )
+
+
+def oldest_exchanges(conversation: Conversation, exchange_id: str) -> list[Exchange]:
+    """The exchanges before this one that the model still sees, oldest first."""
+    earlier: list[Exchange] = []
+    for exchange in conversation.exchanges:
+        if exchange.exchange_id == exchange_id:
+            break
+        if not exchange.left_out:
+            earlier.append(exchange)
+    return earlier

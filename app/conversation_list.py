@@ -1,0 +1,235 @@
+"""The chats: which one is shown, the list beside it, drafts, names, trash, search."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Protocol, TypeVar
+
+from app.chat_view import ChatView, Notice
+from app.conversation import Conversation, ConversationSummary
+from app.conversation_store import ConversationStore
+from engine.api import Channel
+
+T = TypeVar("T")
+
+MAX_TITLE_CHARACTERS = 200
+
+
+class StorePort(Protocol):
+    """What controllers ask of the chat database; implemented by `StoreThread`."""
+
+    def write(self, write: Callable[[ConversationStore], object]) -> None:
+        """Carry out a write after all earlier ones."""
+        ...
+
+    def read(self, read: Callable[[ConversationStore], T], on_done: Callable[[T], None]) -> None:
+        """Ask the database; `on_done` gets the result on the GUI thread."""
+        ...
+
+    def append_text(self, reply_id: str, channel: Channel, text: str) -> None:
+        """Take streamed text."""
+        ...
+
+    def save_draft(self, conversation: Conversation) -> None:
+        """Take the unsent text of a chat."""
+        ...
+
+
+def clean_text(text: str) -> str:
+    """Text without lone surrogates, which neither SQLite nor a tokenizer takes."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+class ConversationList:
+    """Knows the chats that are open: the shown one and those with a running reply.
+
+    `showing(conversation_id)` is called before an open chat is shown, `shown_changed` after any,
+    `removing` before one goes to the trash, so that its reply can be ended.
+    """
+
+    def __init__(
+        self,
+        view: ChatView,
+        store: StorePort,
+        *,
+        wall_clock: Callable[[], float] = time.time,
+        new_id: Callable[[], str] = lambda: uuid.uuid4().hex,
+    ) -> None:
+        self._view = view
+        self._store = store
+        self._wall_clock = wall_clock
+        self._new_id = new_id
+        self._open: dict[str, Conversation] = {}
+        self._wanted_id = ""
+        self._shown_id = ""
+        self._search = ""
+        self._titles: dict[str, str] = {}
+        self.shown_changed: Callable[[str], None] = lambda conversation_id: None
+        self.showing: Callable[[str], None] = lambda conversation_id: None
+        self.removing: Callable[[str], None] = lambda conversation_id: None
+        self.is_busy: Callable[[str], bool] = lambda conversation_id: False
+
+    @property
+    def shown(self) -> Conversation:
+        """The chat in the window."""
+        return self._open[self._shown_id]
+
+    @property
+    def shown_id(self) -> str:
+        """Its id."""
+        return self._shown_id
+
+    def get(self, conversation_id: str) -> Conversation | None:
+        """An open chat."""
+        return self._open.get(conversation_id)
+
+    def put(self, conversation: Conversation) -> None:
+        """Replace the state of an open chat."""
+        if conversation.conversation_id in self._open:
+            self._open[conversation.conversation_id] = conversation
+
+    def touched(self, conversation: Conversation) -> Conversation:
+        """The chat with the time of its last change set to now."""
+        return replace(conversation, updated_at=self._wall_clock())
+
+    def start(self, conversation_id: str = "") -> None:
+        """Show the list, and the given chat, or the one with an unsent draft, or an empty one."""
+        self._show(self._empty())
+        self.refresh()
+        if conversation_id:
+            self.on_conversation_selected(conversation_id)
+        else:
+            self._look_for_draft()
+
+    def on_new_chat(self) -> None:
+        """Show an empty chat; one that is empty already stays, with its draft."""
+        if self.shown.exchanges:
+            self._show(self._empty())
+            self.refresh()
+            self._look_for_draft()
+
+    def on_conversation_selected(self, conversation_id: str) -> None:
+        """Show a chat; a running one is shown as it stands, others come from the store."""
+        self._wanted_id = conversation_id
+        if conversation_id in self._open:
+            if conversation_id != self._shown_id:
+                self.showing(conversation_id)
+                self._show(self._open[conversation_id])
+            return
+        self._store.read(
+            lambda store: store.load(conversation_id), partial(self._on_loaded, conversation_id)
+        )
+
+    def on_rename(self, conversation_id: str, title: str) -> None:
+        """Give a chat a new name; a blank one changes nothing."""
+        title = " ".join(clean_text(title).split())[:MAX_TITLE_CHARACTERS]
+        if not title:
+            self.refresh()
+            return
+        open_one = self._open.get(conversation_id)
+        if open_one is not None:
+            self._open[conversation_id] = replace(open_one, title=title)
+        self._store.write(lambda store: store.rename(conversation_id, title))
+        self.refresh()
+
+    def on_delete(self, conversation_id: str) -> None:
+        """Move a chat to the trash and offer to take it back."""
+        self.removing(conversation_id)
+        now = self._wall_clock()
+        self._store.write(lambda store: store.delete(conversation_id, now))
+        title = self._titles.get(conversation_id) or "The chat"
+        if conversation_id == self._shown_id:
+            self._wanted_id = ""
+            self._show(self._empty())
+        self._open.pop(conversation_id, None)
+        self.refresh()
+        self._view.show_notice(
+            Notice(
+                f"deleted:{conversation_id}",
+                f"“{title}” was deleted. It stays in the trash for 30 days.",
+                actions=((f"undo_delete:{conversation_id}", "Undo"),),
+                timeout_s=30.0,
+            )
+        )
+
+    def on_undo_delete(self, conversation_id: str) -> None:
+        """Take a chat out of the trash and show it."""
+        self._view.hide_notice(f"deleted:{conversation_id}")
+        self._store.write(lambda store: store.undo_delete(conversation_id))
+        self.on_conversation_selected(conversation_id)
+        self.refresh()
+
+    def on_search(self, text: str) -> None:
+        """List the chats that hold this text."""
+        self._search = clean_text(text)
+        self.refresh()
+
+    def on_draft_changed(self, text: str) -> None:
+        """Keep what is typed."""
+        draft = clean_text(text)
+        if draft != self.shown.draft:
+            self._open[self._shown_id] = replace(self.shown, draft=draft)
+            self._store.save_draft(self.shown)
+
+    def refresh(self) -> None:
+        """Show the list anew."""
+        search = self._search
+        self._store.read(lambda store: store.summaries(search), partial(self._on_summaries, search))
+
+    def reload_shown(self) -> None:
+        """Show the current chat as the store has it, after a change that was made there."""
+        conversation_id = self._shown_id
+        self._store.read(
+            lambda store: store.load(conversation_id), partial(self._on_reloaded, conversation_id)
+        )
+
+    def _empty(self) -> Conversation:
+        now = self._wall_clock()
+        return Conversation(self._new_id(), created_at=now, updated_at=now)
+
+    def _show(self, conversation: Conversation) -> None:
+        old = self._shown_id
+        self._shown_id = self._wanted_id = conversation.conversation_id
+        self._open[conversation.conversation_id] = conversation
+        if old != self._shown_id and not self.is_busy(old):
+            self._open.pop(old, None)
+        self._view.show_conversation(conversation)
+        self.shown_changed(conversation.conversation_id)
+
+    def _on_loaded(self, conversation_id: str, conversation: Conversation | None) -> None:
+        if conversation_id != self._wanted_id or conversation_id == self._shown_id:
+            return  # the user has gone on to another chat meanwhile
+        if conversation is None:
+            self._view.show_notice(Notice("missing", "This chat is no longer there.", "warn"))
+            self.refresh()
+            return
+        self._show(conversation)
+        self.refresh()
+
+    def _on_reloaded(self, conversation_id: str, conversation: Conversation | None) -> None:
+        if conversation is not None and conversation_id == self._shown_id:
+            self._show(conversation)
+            self.refresh()
+
+    def _look_for_draft(self) -> None:
+        """Find the chat that has a draft and no question yet; there is at most one."""
+        self._store.read(
+            lambda store: store.draft_conversation(),
+            partial(self._on_draft_found, self._shown_id),
+        )
+
+    def _on_draft_found(self, empty_id: str, conversation: Conversation | None) -> None:
+        # Only in place of the untouched empty chat that was shown when the store was asked.
+        untouched = self._shown_id == empty_id and not (self.shown.exchanges or self.shown.draft)
+        if conversation is not None and untouched and self._wanted_id == empty_id:
+            self._show(conversation)
+
+    def _on_summaries(self, search: str, summaries: Sequence[ConversationSummary]) -> None:
+        if search != self._search:
+            return
+        self._titles.update((summary.conversation_id, summary.title) for summary in summaries)
+        self._view.show_conversations(summaries, self._shown_id)

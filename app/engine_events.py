@@ -1,0 +1,102 @@
+"""What passes between the engine thread and the controllers besides the engine's own events."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from engine.api import (
+    ChatMessage,
+    Delta,
+    EngineInfo,
+    Failed,
+    Finished,
+    GenerationControl,
+    GenerationRequest,
+    LoadProgress,
+    PrefillProgress,
+)
+from engine.errors import EngineError
+
+
+class UnexpectedFailure(EngineError):
+    """Something that no engine raises on purpose (`details` is a traceback for the log)."""
+
+    def __init__(self, what: str, details: str) -> None:
+        super().__init__(what)
+        self.details = details
+
+
+@dataclass(frozen=True, slots=True)
+class LoadRequest:
+    """Which model to open, and how; `load_id` comes back in every event of it."""
+
+    load_id: str
+    model_id: str
+    path: Path
+    device: str
+    capacity_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class LoadAdvanced:
+    """Some of the weights are there."""
+
+    load_id: str
+    progress: LoadProgress
+
+
+@dataclass(frozen=True, slots=True)
+class ModelLoaded:
+    """The model can answer."""
+
+    load_id: str
+    info: EngineInfo
+
+
+@dataclass(frozen=True, slots=True)
+class LoadFailed:
+    """The model could not be loaded; no model is loaded now."""
+
+    load_id: str
+    error: EngineError
+
+
+@dataclass(frozen=True, slots=True)
+class ModelUnloaded:
+    """No model is loaded now, and its memory is free."""
+
+
+WorkerEvent = (
+    PrefillProgress
+    | Delta
+    | Finished
+    | Failed
+    | LoadAdvanced
+    | ModelLoaded
+    | LoadFailed
+    | ModelUnloaded
+)
+"""Everything the worker emits."""
+
+
+class EnginePort(Protocol):
+    """What controllers may ask of the engine thread; implemented by `EngineThread`."""
+
+    def load(self, request: LoadRequest) -> GenerationControl:
+        """Load a model in place of the current one; the control cancels it."""
+        ...
+
+    def generate(self, request: GenerationRequest) -> GenerationControl:
+        """Answer a request; the control cancels it or ends its thinking."""
+        ...
+
+    def unload(self) -> None:
+        """Free the model's memory once the running request has ended."""
+        ...
+
+    def count_tokens(self, messages: Sequence[ChatMessage]) -> int | None:
+        """Tokens of a conversation, from any thread; None where no model is loaded."""
+        ...

@@ -1,0 +1,348 @@
+"""The models: where each stands, which one is in use, loading, unloading, memory.
+
+Qt-free. Downloads are told to it (`on_download_*`); chats ask `ensure_ready` before a reply and
+hear of the outcome through `ready` and `failed`. Replacing the engine leaves chats alone.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from app.chat_view import ChatView, ModelChoice, ModelState, Notice
+from app.engine_events import (
+    EnginePort,
+    LoadAdvanced,
+    LoadFailed,
+    LoadRequest,
+    ModelLoaded,
+    ModelUnloaded,
+)
+from app.error_text import CHOOSE_MODEL, RETRY, error_text, size_text
+from app.gpu_memory import GpuMemory
+from app.memory_estimate import MemoryEstimate
+from app.model_records import LoadMarker, ModelRecord
+from app.settings import Settings
+from app.settings_controller import Jobs, SettingsController
+from app.status_board import StatusBoard
+from engine.api import EngineInfo, GenerationControl
+from engine.errors import EngineError, LoadCancelled
+
+LOADABLE = (ModelState.ON_DISK, ModelState.FAILED)
+Estimator = Callable[[Path, str, int], MemoryEstimate]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelPorts:
+    """What the controller works with besides the window."""
+
+    engine: EnginePort
+    settings: SettingsController
+    status: StatusBoard
+    jobs: Jobs
+    marker: LoadMarker
+    estimate: Estimator
+    gpu_memory: Callable[[], GpuMemory | None]
+    offer_download: Callable[[str], None]
+    clock: Callable[[], float] = time.monotonic
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    record: ModelRecord
+    state: ModelState
+    progress: float = 0.0
+    detail: str = ""
+
+
+class ModelController:
+    """Holds one ModelState per model and the one loaded engine.
+
+    `ready(info)` is called when a model can answer, `failed(text)` when the one asked for cannot.
+    """
+
+    def __init__(self, view: ChatView, ports: ModelPorts) -> None:
+        self._view = view
+        self._ports = ports
+        self._models: dict[str, _Known] = {}
+        self._active_id = ports.settings.profile.active_model_id
+        self._load_id = ""
+        self._loading_id = ""
+        self._load_control: GenerationControl | None = None
+        self._info: EngineInfo | None = None
+        self._users = 0
+        self._last_used_at = ports.clock()
+        self.ready: Callable[[EngineInfo], None] = lambda info: None
+        self.failed: Callable[[str], None] = lambda text: None
+
+    @property
+    def active_id(self) -> str:
+        """The model that answers, or will once it is there."""
+        return self._active_id
+
+    @property
+    def info(self) -> EngineInfo | None:
+        """The loaded model; None while none can answer."""
+        return self._info if self._load_id == "" else None
+
+    def state(self, model_id: str) -> ModelState:
+        """Where one model stands."""
+        known = self._models.get(model_id)
+        return known.state if known is not None else ModelState.ABSENT
+
+    def record(self, model_id: str) -> ModelRecord | None:
+        """What is known of one model."""
+        known = self._models.get(model_id)
+        return None if known is None else known.record
+
+    def set_models(self, records: Iterable[ModelRecord], on_disk: Iterable[str]) -> None:
+        """Take over what the disk holds; running downloads and the loaded model stay."""
+        present = set(on_disk)
+        models: dict[str, _Known] = {}
+        for record in records:
+            old = self._models.get(record.model_id)
+            state = ModelState.ON_DISK if record.model_id in present else ModelState.ABSENT
+            settled = old is None or old.state in (ModelState.ABSENT, ModelState.ON_DISK)
+            models[record.model_id] = _Known(record, state) if settled or old is None else old
+        self._models = models
+        if self._active_id not in models or self.state(self._active_id) is ModelState.ABSENT:
+            usable = [id_ for id_ in models if id_ in present]
+            fallback = next(iter(models), "")
+            wanted = self._active_id if self._active_id in models else ""
+            self._active_id = next(iter(usable), wanted or fallback)
+        self._show()
+        self.refresh_estimate()
+
+    def load_at_start(self) -> None:
+        """Load the model of last time, unless the app died of loading it."""
+        died_of = self._ports.marker.left_over()
+        self._ports.marker.clear()
+        if died_of and died_of == self._active_id:
+            label = self._label(died_of)
+            text = (
+                f"Thinkpane ended unexpectedly while it loaded {label}, so it was not loaded again "
+                "by itself. Your chats are untouched; try again, or choose another model."
+            )
+            self._view.show_notice(Notice("model", text, "warn", (RETRY, CHOOSE_MODEL)))
+        elif self.state(self._active_id) in LOADABLE:
+            self._load(self._active_id)
+
+    def select(self, model_id: str) -> None:
+        """Use this model: load it, or offer its download where it is absent."""
+        known = self._models.get(model_id)
+        if known is None:
+            return
+        if known.state is ModelState.ABSENT:
+            self._ports.offer_download(model_id)
+            self._show()
+            return
+        self._active_id = model_id
+        self._ports.settings.set_active_model(model_id)
+        if known.state in LOADABLE:
+            self._load(model_id)
+        self._show()
+        self.refresh_estimate()
+
+    def ensure_ready(self) -> bool:
+        """Whether the active model can answer now; if not it is loaded, or the user is told why."""
+        state = self.state(self._active_id)
+        if state is ModelState.READY and self._load_id == "":
+            return True
+        if state in LOADABLE:
+            self._load(self._active_id)
+        elif state is ModelState.ABSENT:
+            self.failed("There is no model on this computer yet. Your question is kept.")
+            self._ports.offer_download(self._active_id)
+        return False
+
+    def reload(self) -> None:
+        """Load the active model again, for example with another context length."""
+        if self.state(self._active_id) in (*LOADABLE, ModelState.READY):
+            self._load(self._active_id)
+
+    def free_memory(self) -> None:
+        """Give the memory back; the next question loads the model again."""
+        if self._load_control is not None:
+            self._load_control.cancel()
+        self._ports.engine.unload()
+
+    def begin_use(self) -> None:
+        """A reply begins: the model stays."""
+        self._users += 1
+
+    def end_use(self) -> None:
+        """A reply has ended: the idle time counts from here."""
+        self._users = max(0, self._users - 1)
+        self._last_used_at = self._ports.clock()
+
+    def tick(self) -> None:
+        """Called every second or so: free what has been idle long enough, read GPU memory."""
+        idle_s = self._ports.settings.settings.idle_unload_minutes * 60
+        idle = self._ports.clock() - self._last_used_at
+        if self.info is not None and not self._users and idle_s and idle >= idle_s:
+            self._last_used_at = self._ports.clock()
+            self._ports.engine.unload()
+        if self._info is not None and self._info.on_gpu:
+            self._ports.jobs.run(self._ports.gpu_memory, self._on_gpu_memory)
+
+    def on_settings_changed(self, old: Settings, new: Settings) -> None:
+        """Context length and device take effect at the next load."""
+        if (old.device, old.context_tokens) == (new.device, new.context_tokens):
+            return
+        self.refresh_estimate()
+        if self._info is not None:
+            text = "The change takes effect when the model is loaded again."
+            self._view.show_notice(Notice("reload", text, actions=(("reload_model", "Load now"),)))
+
+    def refresh_estimate(self) -> None:
+        """Show what the active model needs with the current settings."""
+        known = self._models.get(self._active_id)
+        if known is None or known.state in (ModelState.ABSENT, ModelState.DOWNLOADING):
+            self._view.show_memory_plan("", True)
+            return
+        settings = self._ports.settings.settings
+        job = partial(
+            self._ports.estimate, known.record.path, settings.device, settings.context_tokens
+        )
+        self._ports.jobs.run(job, partial(self._on_estimate, self._active_id))
+
+    def on_download_progress(self, model_id: str, fraction: float, detail: str) -> None:
+        """A model is arriving."""
+        self._change(model_id, ModelState.DOWNLOADING, fraction, detail)
+
+    def on_verify_progress(self, model_id: str, fraction: float) -> None:
+        """A model is being checked."""
+        self._change(model_id, ModelState.VERIFYING, fraction)
+
+    def on_download_ended(self, model_id: str, complete: bool) -> None:
+        """The model is there; it is offered, and loaded where no other one is in use."""
+        self._change(model_id, ModelState.ON_DISK if complete else ModelState.ABSENT)
+        if not complete:
+            return
+        if self._info is None and self._load_id == "":
+            self.select(model_id)
+        elif model_id != self._active_id:
+            text = f"{self._label(model_id)} is ready."
+            action = (f"use_model:{model_id}", "Use it now")
+            self._view.show_notice(Notice("downloaded", text, actions=(action,)))
+
+    def on_worker_event(
+        self, event: LoadAdvanced | ModelLoaded | LoadFailed | ModelUnloaded
+    ) -> None:
+        """Follow the engine; events of a load that was replaced are dropped."""
+        match event:
+            case ModelUnloaded():
+                # A load that was asked for after the unload has forgotten the old model already.
+                if not self._load_id:
+                    self._forget_loaded()
+            case LoadAdvanced() if event.load_id == self._load_id:
+                done, total = event.progress.done_bytes, event.progress.total_bytes
+                detail = f"{size_text(done)} of {size_text(total)}"
+                self._change(self._loading_id, ModelState.LOADING, done / max(1, total), detail)
+            case ModelLoaded() if event.load_id == self._load_id:
+                self._on_loaded(event.info)
+            case LoadFailed() if event.load_id == self._load_id:
+                self._on_load_failed(event.error)
+
+    def _load(self, model_id: str) -> None:
+        if self._load_control is not None:
+            self._load_control.cancel()
+        self._forget_loaded()
+        self._load_id, self._loading_id = uuid.uuid4().hex, model_id
+        settings = self._ports.settings.settings
+        self._view.hide_notice("model")
+        self._view.hide_notice("reload")
+        self._change(model_id, ModelState.LOADING)
+        self._ports.marker.set(model_id)
+        self._ports.status.change(phase=f"Loading {self._label(model_id)}")
+        self._load_control = self._ports.engine.load(
+            LoadRequest(
+                self._load_id,
+                model_id,
+                self._models[model_id].record.path,
+                settings.device,
+                settings.context_tokens,
+            )
+        )
+
+    def _forget_loaded(self) -> None:
+        """No model can answer now; whichever could is on disk again."""
+        for model_id, known in self._models.items():
+            if known.state is ModelState.READY:
+                self._models[model_id] = _Known(known.record, ModelState.ON_DISK)
+        if self._load_id:
+            self._change(self._loading_id, ModelState.ON_DISK)
+        self._end_load()
+        self._info = None
+        self._ports.status.change(
+            model="", device="", capacity_tokens=0, gpu_used_bytes=None, gpu_total_bytes=None
+        )
+        self._show()
+
+    def _end_load(self) -> None:
+        self._load_id, self._loading_id, self._load_control = "", "", None
+        self._ports.marker.clear()
+        self._ports.status.change(phase="")
+
+    def _on_loaded(self, info: EngineInfo) -> None:
+        model_id = self._loading_id
+        self._end_load()
+        self._info = info
+        self._last_used_at = self._ports.clock()
+        self._change(model_id, ModelState.READY)
+        self._ports.status.change(
+            model=self._label(model_id), device=info.device, capacity_tokens=info.capacity_tokens
+        )
+        self.ready(info)
+
+    def _on_load_failed(self, error: EngineError) -> None:
+        model_id = self._loading_id
+        self._end_load()
+        words = error_text(error)
+        if isinstance(error, LoadCancelled):
+            self._change(model_id, ModelState.ON_DISK)
+        else:
+            self._change(model_id, ModelState.FAILED, detail=words.text)
+            self._view.show_notice(Notice("model", words.text, "error", words.actions))
+        self.failed(words.text)
+
+    def _on_estimate(self, model_id: str, estimate: MemoryEstimate) -> None:
+        if model_id == self._active_id:
+            self._view.show_memory_plan(estimate.text, estimate.fits)
+
+    def _on_gpu_memory(self, memory: GpuMemory | None) -> None:
+        if memory is not None and self._info is not None:
+            self._ports.status.change(
+                gpu_used_bytes=memory.used_bytes, gpu_total_bytes=memory.total_bytes
+            )
+
+    def _label(self, model_id: str) -> str:
+        known = self._models.get(model_id)
+        return known.record.label if known is not None else "the model"
+
+    def _change(
+        self, model_id: str, state: ModelState, progress: float = 0.0, detail: str = ""
+    ) -> None:
+        known = self._models.get(model_id)
+        if known is not None:
+            changed = replace(known, state=state, progress=progress, detail=detail)
+            self._models[model_id] = changed
+            self._show()
+
+    def _show(self) -> None:
+        choices = [
+            ModelChoice(
+                known.record.model_id,
+                known.record.label,
+                known.state,
+                known.progress,
+                known.detail,
+                known.record.is_demo,
+            )
+            for known in self._models.values()
+        ]
+        self._view.show_models(choices, self._active_id or None)

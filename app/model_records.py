@@ -1,0 +1,81 @@
+"""The models that the app knows: of the catalog, shipped with the app, added by the user."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from app.settings_file import AddedModel
+from engine.models.model_catalog import CATALOG
+
+DEMO_MODEL_ID = "demo"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRecord:
+    """A model and where it lies or will lie; `in_catalog` ones can be downloaded."""
+
+    model_id: str
+    label: str
+    path: Path
+    in_catalog: bool = False
+    is_demo: bool = False
+
+
+def known_models(
+    models_dir: Path, demo_dir: Path, added: Iterable[AddedModel]
+) -> tuple[ModelRecord, ...]:
+    """All models in the order of the picker; the demo only where it is part of the app."""
+    records = [
+        ModelRecord(model.model_id, model.label, models_dir / model.model_id, in_catalog=True)
+        for model in CATALOG
+    ]
+    if (demo_dir / "config.json").is_file():
+        records.append(ModelRecord(DEMO_MODEL_ID, "Demo model", demo_dir, is_demo=True))
+    records += [ModelRecord(model.model_id, model.label, Path(model.path)) for model in added]
+    return tuple(records)
+
+
+def added_model(path: Path) -> AddedModel:
+    """The entry for a folder or GGUF of the user; the same path gives the same id."""
+    absolute = path.expanduser().absolute()
+    digest = hashlib.sha256(str(absolute).encode("utf-8", "replace")).hexdigest()
+    label = absolute.stem if absolute.suffix.lower() == ".gguf" else absolute.name
+    return AddedModel(f"added-{digest[:12]}", label or str(absolute), str(absolute))
+
+
+class LoadMarker:
+    """A file that exists while a model is being loaded.
+
+    When it is there at start, the process died of loading that model (a driver's crash cannot be
+    caught), so it is not loaded again without being asked.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def set(self, model_id: str) -> None:
+        """Note that loading begins; a full disk only loses the protection."""
+        try:
+            self._path.write_text(json.dumps({"model_id": model_id}), encoding="utf-8")
+        except OSError:
+            self.clear()
+
+    def clear(self) -> None:
+        """Note that loading has ended, well or not."""
+        try:
+            self._path.unlink(missing_ok=True)
+        except OSError:
+            return
+
+    def left_over(self) -> str:
+        """The model whose loading ended the process, or ""."""
+        try:
+            tree = json.loads(self._path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return ""
+        model_id = tree.get("model_id") if isinstance(tree, dict) else None
+        return model_id if isinstance(model_id, str) else ""

@@ -1,0 +1,111 @@
+"""Holds the profile (settings, added models, window state) and saves it off the GUI thread."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from app.chat_view import ChatView, Notice
+from app.settings import Settings, WindowState
+from app.settings_file import AddedModel, Profile, save_profile
+
+T = TypeVar("T")
+
+SettingsListener = Callable[[Settings, Settings], None]
+
+logger = logging.getLogger(__name__)
+
+
+class Jobs(Protocol):
+    """Work off the GUI thread; implemented by `app.background.JobRunner`."""
+
+    def run(self, job: Callable[[], T], on_done: Callable[[T], None]) -> None:
+        """Do `job` on another thread, then `on_done(result)` on the GUI thread."""
+        ...
+
+
+class SettingsController:
+    """The current profile; listeners are told (old, new) when settings change."""
+
+    def __init__(self, view: ChatView, jobs: Jobs, path: Path, profile: Profile) -> None:
+        self._view = view
+        self._jobs = jobs
+        self._path = path
+        self._profile = profile
+        self._unsaved = False
+        self._listeners: list[SettingsListener] = []
+
+    @property
+    def settings(self) -> Settings:
+        """The settings now."""
+        return self._profile.settings
+
+    @property
+    def profile(self) -> Profile:
+        """Everything that the settings file holds."""
+        return self._profile
+
+    def listen(self, listener: SettingsListener) -> None:
+        """Call `listener(old, new)` after each change."""
+        self._listeners.append(listener)
+
+    def on_settings_changed(self, settings: Settings) -> None:
+        """Take over what the user set."""
+        old = self._profile.settings
+        if settings == old:
+            return
+        self._change(replace(self._profile, settings=settings))
+        self._view.show_settings(settings)
+        for listener in self._listeners:
+            listener(old, settings)
+
+    def set_active_model(self, model_id: str) -> None:
+        """Remember the model in use."""
+        self._change(replace(self._profile, active_model_id=model_id))
+
+    def add_model(self, model: AddedModel) -> None:
+        """Remember a model that the user pointed at; the same id replaces the older one."""
+        others = tuple(m for m in self._profile.added_models if m.model_id != model.model_id)
+        self._change(replace(self._profile, added_models=(*others, model)))
+
+    def set_window(self, window: WindowState) -> None:
+        """Remember how the window looks."""
+        self._change(replace(self._profile, window=window))
+
+    def tick(self) -> None:
+        """Save what has changed since the last call; sliders change many times a second."""
+        if self._unsaved:
+            self._unsaved = False
+            self._jobs.run(partial(_save, self._path, self._profile), self._on_saved)
+
+    def save_now(self) -> None:
+        """Save before the app ends."""
+        self._unsaved = False
+        problem = _save(self._path, self._profile)
+        if problem:
+            logger.warning("settings were not saved: %s", problem)
+
+    def _change(self, profile: Profile) -> None:
+        if profile != self._profile:
+            self._profile = profile
+            self._unsaved = True
+
+    def _on_saved(self, problem: str) -> None:
+        if not problem:
+            self._view.hide_notice("settings")
+            return
+        text = f"Settings cannot be saved now ({problem}). They hold until you close the window."
+        self._view.show_notice(Notice("settings", text, "warn"))
+
+
+def _save(path: Path, profile: Profile) -> str:
+    """Save, or say why not."""
+    try:
+        save_profile(path, profile)
+    except OSError as error:
+        return error.strerror or type(error).__name__
+    return ""

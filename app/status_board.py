@@ -1,0 +1,28 @@
+"""The one place that knows the whole status line, so that several parts can each change theirs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from app.chat_view import ChatView, Status
+
+
+class StatusBoard:
+    """Holds the current `Status` and shows it when it changes."""
+
+    def __init__(self, view: ChatView) -> None:
+        self._view = view
+        self._status = Status()
+
+    @property
+    def status(self) -> Status:
+        """What is shown now."""
+        return self._status
+
+    def change(self, **changes: Any) -> None:  # noqa: ANN401 - the fields of Status, checked there
+        """Change some fields of the status."""
+        status = replace(self._status, **changes)
+        if status != self._status:
+            self._status = status
+            self._view.show_status(status)

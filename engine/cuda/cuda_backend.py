@@ -1,0 +1,251 @@
+"""`Backend` on an NVIDIA GPU: glue between device, memory, weights, forward pass and sampler."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import cupy
+import numpy as np
+
+from engine.api import Detail, GenerationControl, LoadProgress, MemoryPlan, SamplingParams
+from engine.backend import DumpSink, SampledToken
+from engine.cuda.decode_graph import DecodeGraph
+from engine.cuda.device import device_errors, find_device
+from engine.cuda.forward import Forward
+from engine.cuda.kernel_library import KernelLibrary
+from engine.cuda.memory_block import MemoryBlock
+from engine.cuda.ops import Ops, rope_table
+from engine.cuda.prefill_product import choose_prefill_product
+from engine.cuda.sampler import DeviceSampler
+from engine.cuda.weight_upload import upload_weights
+from engine.models.memory_plan import (
+    PREFILL_CHUNK_TOKENS,
+    RECORDS,
+    plan_memory,
+    plan_regions,
+)
+from engine.models.model_files import ModelFiles
+
+_log = logging.getLogger(__name__)
+
+
+class CudaBackend:
+    """One model on one GPU; every slot has `capacity_tokens // max_sequences` positions."""
+
+    def __init__(
+        self,
+        files: ModelFiles,
+        capacity_tokens: int,
+        max_sequences: int = 1,
+        kernel_cache_dir: Path | None = None,
+        *,
+        use_graph: bool = True,
+        use_cublas: bool = True,
+    ) -> None:
+        """Find the GPU and plan; nothing is allocated before `load`.
+
+        Raises:
+            NoCudaDevice, DriverTooOld: there is no GPU that the kernels run on.
+        """
+        self._files = files
+        self._device = find_device()
+        self._capacity_tokens = capacity_tokens
+        self._max_sequences = max_sequences
+        self._kernel_cache_dir = kernel_cache_dir
+        self._use_graph = use_graph
+        self._use_cublas = use_cublas
+        self._plan = plan_memory(files.config, capacity_tokens, "cuda", max_sequences)
+        self._block: MemoryBlock | None = None
+        self._lengths = [0] * max_sequences
+        self._pending: list[int | None] = [None] * max_sequences
+
+    @property
+    def device_name(self) -> str:
+        """Name of the GPU."""
+        return self._device.name
+
+    @property
+    def on_gpu(self) -> bool:
+        """True."""
+        return True
+
+    @property
+    def capacity_tokens(self) -> int:
+        """Positions that the cache holds, over all slots."""
+        return self._capacity_tokens
+
+    @property
+    def max_sequences(self) -> int:
+        """Number of slots."""
+        return self._max_sequences
+
+    @property
+    def prefill_chunk_tokens(self) -> int:
+        """Most tokens that one `prefill` call takes."""
+        return PREFILL_CHUNK_TOKENS
+
+    def memory(self) -> MemoryPlan:
+        """Bytes of the plan; the one allocation has exactly as many."""
+        return self._plan
+
+    def load(self, control: GenerationControl) -> Iterator[LoadProgress]:
+        """Allocate, upload the weights, compile the kernels and capture the decode step.
+
+        Raises:
+            NotEnoughMemory: the plan does not fit; nothing is held then.
+            LoadCancelled: `control` was cancelled.
+            KernelCompileError: a kernel did not compile on this GPU.
+            DeviceLost: the GPU failed.
+        """
+        config = self._files.config
+        try:
+            with self._on_device():
+                regions = plan_regions(config, self._capacity_tokens, self._max_sequences)
+                self._block = MemoryBlock(self._device, regions)
+                self._stream = cupy.cuda.Stream(non_blocking=True)
+            uploads = upload_weights(self._files, self._block, self._stream, control)
+            while True:
+                # Around each piece, not around the yield: the consumer's errors are its own.
+                with self._on_device():
+                    progress = next(uploads, None)
+                if progress is None:
+                    break
+                yield progress
+            yield LoadProgress("kernels", self._plan.weights_bytes, self._plan.weights_bytes)
+            with self._on_device(), self._stream:
+                self._build(self._block)
+        except BaseException:
+            self.close()
+            raise
+
+    def _build(self, block: MemoryBlock) -> None:
+        config = self._files.config
+        library = KernelLibrary(config, self._kernel_cache_dir)
+        ops = Ops(config, self._device, library)
+        self._forward = Forward(config, block, ops, self._capacity_tokens, self._max_sequences)
+        table = self._forward.rope_table
+        table.set(rope_table(config, table.shape[0]))
+        pages = self._forward.block_table
+        pages.set(np.arange(pages.size, dtype=np.int32).reshape(pages.shape))
+        self._sampler = DeviceSampler(config.vocab_size, self._max_sequences, block, library)
+        self._decode = DecodeGraph(
+            self._forward, self._sampler, block, self._max_sequences, use_graph=self._use_graph
+        )
+        self._decode.prepare(1, self._stream)
+        if self._use_cublas:
+            chosen = choose_prefill_product(self._forward, ops.gemm, self._stream)
+            _log.info("prefill products: %s", chosen)
+
+    def length(self, slot: int) -> int:
+        """Tokens in the slot's cache."""
+        return self._lengths[slot]
+
+    def truncate(self, slot: int, length: int) -> None:
+        """Forget all cached tokens from `length` on, and the pending token."""
+        self._lengths[slot] = min(length, self._lengths[slot])
+        self._pending[slot] = None
+
+    def set_sampler(
+        self,
+        slot: int,
+        sampling: SamplingParams,
+        seed: int,
+        prompt_token_ids: Sequence[int],
+        generated_token_ids: Sequence[int],
+        detail: Detail,
+    ) -> None:
+        """Set all sampler state of a slot."""
+        with self._on_device(), self._stream:
+            self._sampler.set(slot, sampling, seed, prompt_token_ids, generated_token_ids, detail)
+
+    def prefill(
+        self, slot: int, token_ids: Sequence[int], sample: bool, dump: DumpSink | None = None
+    ) -> SampledToken | None:
+        """Append tokens to the slot's cache; with `sample` draw the next.
+
+        Raises:
+            NumericalError: a logit is NaN or infinite.
+            DeviceLost: the GPU failed.
+        """
+        first = self._lengths[slot]
+        rows = len(token_ids)
+        self._pending[slot] = None
+        with self._on_device(), self._stream:
+            forward = self._forward
+            forward.token_ids[:rows].set(np.asarray(token_ids, np.int32))
+            forward.positions[:rows].set(np.arange(first, first + rows, dtype=np.int32))
+            forward.slots[:rows].set(np.full(rows, slot, np.int32))
+            forward.prefill(slot, rows, first, dump)
+            self._lengths[slot] = first + rows
+            if not sample:
+                # Cancel between chunks is only as quick as the device is caught up.
+                self._stream.synchronize()
+                return None
+            self._sampler.arm(slot, first + rows, forward.slot_capacity, ())
+            self._decode.set_rows([slot], [0], [first + rows - 1])
+            self._sampler.sample(
+                forward.logits[slot : slot + 1],
+                self._decode.row_token_ids,
+                self._decode.row_positions,
+                self._decode.row_slots,
+                1,
+            )
+            token = self._sampler.collect(slot)[0]
+        self._pending[slot] = token.token_id
+        return token
+
+    def decode(
+        self, slots: Sequence[int], steps: int, stop_token_ids: frozenset[int]
+    ) -> dict[int, list[SampledToken]]:
+        """Run up to `steps` decode steps for each slot, enqueued at once, read back at the end.
+
+        Raises:
+            NumericalError: a logit is NaN or infinite.
+            DeviceLost: the GPU failed.
+        """
+        sampled: dict[int, list[SampledToken]] = {slot: [] for slot in slots}
+        capacity = self._forward.slot_capacity
+        pending = {
+            slot: token
+            for slot in slots
+            if (token := self._pending[slot]) is not None and self._lengths[slot] < capacity
+        }
+        if not pending:
+            return sampled
+        live = list(pending)
+        steps = min(steps, RECORDS, max(capacity - self._lengths[slot] for slot in live))
+        with self._on_device(), self._stream:
+            self._decode.prepare(len(live), self._stream)
+            for slot in live:
+                self._sampler.arm(slot, self._lengths[slot], capacity, sorted(stop_token_ids))
+            positions = [self._lengths[slot] for slot in live]
+            self._decode.set_rows(live, list(pending.values()), positions)
+            self._decode.run(len(live), steps, self._stream)
+            for slot in live:
+                sampled[slot] = self._sampler.collect(slot)
+        for slot in live:
+            self._lengths[slot] += len(sampled[slot])
+            self._pending[slot] = sampled[slot][-1].token_id
+        return sampled
+
+    def close(self) -> None:
+        """Free the allocation."""
+        if self._block is not None:
+            self._block.close()
+            self._block = None
+        # Everything that holds views of the block must go too, or it is not freed.
+        for name in ("_forward", "_sampler", "_decode"):
+            if hasattr(self, name):
+                delattr(self, name)
+
+    @contextmanager
+    def _on_device(self) -> Iterator[Any]:
+        with (
+            device_errors(self._device, self._plan.total_bytes),
+            cupy.cuda.Device(self._device.index),
+        ):
+            yield

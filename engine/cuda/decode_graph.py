@@ -1,0 +1,87 @@
+"""One decode step as a CUDA graph: forward pass and sampling, replayed for every token.
+
+All that changes from step to step (tokens, positions, sampler state) lies in device memory, so one
+graph per number of rows serves every step, and the host can enqueue a whole run without waiting.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from engine.cuda.forward import Forward, Placement
+from engine.cuda.memory_block import DeviceArray, MemoryBlock
+from engine.cuda.sampler import DeviceSampler
+
+
+class DecodeGraph:
+    """The decode step of one model; `use_graph` False launches its kernels one by one."""
+
+    def __init__(
+        self,
+        forward: Forward,
+        sampler: DeviceSampler,
+        block: MemoryBlock,
+        max_sequences: int,
+        *,
+        use_graph: bool = True,
+    ) -> None:
+        def rows(name: str) -> DeviceArray:
+            return block.array(f"workspace.{name}", (max_sequences,), np.int32)
+
+        self._forward = forward
+        self._sampler = sampler
+        self._graphs: dict[int, Any] = {}
+        self.use_graph = use_graph
+        self.row_token_ids = rows("row_token_ids")
+        self.row_positions = rows("row_positions")
+        self.row_slots = rows("row_slots")
+
+    def set_rows(self, slots: list[int], token_ids: list[int], positions: list[int]) -> None:
+        """Say which slot each row stands for, its next input token and that token's position."""
+        for array, values in (
+            (self.row_slots, slots),
+            (self.row_token_ids, token_ids),
+            (self.row_positions, positions),
+        ):
+            array[: len(values)].set(np.asarray(values, np.int32))
+
+    def run(self, rows: int, steps: int, stream: Any) -> None:  # noqa: ANN401  (cupy.cuda.Stream)
+        """Enqueue `steps` decode steps of `rows` rows; does not wait."""
+        for _ in range(steps):
+            if self.use_graph:
+                self._graphs[rows].launch(stream)
+            else:
+                self._step(rows)
+
+    def prepare(self, rows: int, stream: Any) -> None:  # noqa: ANN401
+        """Make the graph for so many rows, once; overwrites `set_rows`, changes no slot.
+
+        The first, eager step of idle rows compiles and loads all kernels, which must not happen
+        while a graph is captured.
+        """
+        if rows in self._graphs:
+            return
+        self.set_rows([0] * rows, [0] * rows, [-1] * rows)
+        self._sampler.stop_all()
+        self._step(rows)
+        stream.synchronize()
+        self._graphs[rows] = self._capture(rows, stream)
+
+    def _capture(self, rows: int, stream: Any) -> Any:  # noqa: ANN401
+        stream.begin_capture()
+        try:
+            self._step(rows)
+        finally:
+            graph = stream.end_capture()
+        graph.upload(stream)
+        return graph
+
+    def _step(self, rows: int) -> None:
+        forward = self._forward
+        placement = Placement(self.row_positions, self.row_slots, forward.block_table)
+        forward.decode(self.row_token_ids, placement, rows)
+        self._sampler.sample(
+            forward.logits, self.row_token_ids, self.row_positions, self.row_slots, rows
+        )

@@ -1,0 +1,199 @@
+"""One method per operation: chooses grid, block and shared memory, and launches the kernel.
+
+Nothing here computes or waits; every launch goes to the current stream, so that the same calls run
+eagerly or are captured into a graph. Shapes and dtypes are those of kernels/README.md.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from engine.cuda.device import CudaDevice
+from engine.cuda.kernel_library import KernelLibrary
+from engine.cuda.memory_block import DeviceArray
+from engine.models.memory_plan import DECODE_SPLITS, PAGE_TOKENS
+from engine.models.model_config import ModelConfig
+
+MATVEC_MAX_ROWS = 8
+"""Most rows of the matrix-vector kernel; above, the matrix product is used."""
+
+_MATVEC_ROWS_PER_BLOCK = 8
+_TURING_SHARED_BYTES = 48 * 1024
+
+# Entry point: rows of T, columns of N, threads, dynamic shared bytes (header of gemm.cu).
+_GEMM_TILES = {
+    "gemm_bf16_32x16": (32, 16, 256, 16384),
+    "gemm_bf16": (64, 64, 128, 49152),
+    "gemm_bf16_128x128": (128, 128, 128, 49152),
+    "gemm_bf16_128x256": (128, 256, 256, 98304),
+}
+
+
+def _blocks(count: int, per_block: int) -> int:
+    return -(-count // per_block)
+
+
+def _i32(value: int) -> Any:  # noqa: ANN401  (NumPy scalars carry the C type of an argument)
+    return np.int32(value)
+
+
+class Ops:
+    """The operations of one model on one device."""
+
+    def __init__(self, config: ModelConfig, device: CudaDevice, library: KernelLibrary) -> None:
+        self._config = config
+        self._device = device
+        self._library = library
+        self._heads = config.num_attention_heads + 2 * config.num_key_value_heads
+
+    def embedding(
+        self, hidden: DeviceArray, embed_tokens: DeviceArray, token_ids: DeviceArray, rows: int
+    ) -> None:
+        """Hidden [T, E] float32 = rows of embed_tokens [V, E]."""
+        kernel = self._library.kernel("embedding", "embedding_bf16")
+        kernel((rows,), (128,), (hidden, embed_tokens, token_ids, _i32(rows)))
+
+    def rms_norm(
+        self, out: DeviceArray, hidden: DeviceArray, weight: DeviceArray, rows: int
+    ) -> None:
+        """Out [T, E] bf16 = RMSNorm of hidden [T, E] float32."""
+        kernel = self._library.kernel("rms_norm", "rms_norm_bf16")
+        kernel((rows,), (256,), (out, hidden, weight, _i32(rows)))
+
+    def matvec(
+        self,
+        out: DeviceArray,
+        x: DeviceArray,
+        weight: DeviceArray,
+        rows: int,
+        *,
+        accumulate: bool = False,
+    ) -> None:
+        """Out [B, N] float32 = (or +=) x [B, K] @ weight [N, K]^T, for up to MATVEC_MAX_ROWS rows."""
+        n, k = weight.shape
+        kernel = self._library.kernel("matvec", "matvec_bf16")
+        arguments = (out, x, weight, _i32(rows), _i32(n), _i32(k), _i32(accumulate))
+        kernel((_blocks(n, _MATVEC_ROWS_PER_BLOCK),), (128,), arguments)
+
+    def gemm(
+        self,
+        out: DeviceArray,
+        x: DeviceArray,
+        weight: DeviceArray,
+        rows: int,
+        *,
+        accumulate: bool = False,
+    ) -> None:
+        """Out [T, N] float32 = (or +=) x [T, K] @ weight [N, K]^T, for any T."""
+        n, k = weight.shape
+        name = self._gemm_entry(rows, n)
+        tile_t, tile_n, threads, shared = _GEMM_TILES[name]
+        if self._device.compute_capability < 80:
+            shared = min(shared, _TURING_SHARED_BYTES)
+        kernel = self._library.kernel("gemm", name, shared)
+        arguments = (out, x, weight, _i32(rows), _i32(n), _i32(k), _i32(accumulate))
+        grid = (_blocks(rows, tile_t), _blocks(n, tile_n))
+        kernel(grid, (threads,), arguments, shared_mem=shared)
+
+    def _gemm_entry(self, rows: int, n: int) -> str:
+        """The largest tile that still gives every multiprocessor work."""
+        if rows <= 32:
+            return "gemm_bf16_32x16"
+        for name, waves in (("gemm_bf16_128x256", 2), ("gemm_bf16_128x128", 2)):
+            tile_t, tile_n, _, shared = _GEMM_TILES[name]
+            fits = shared <= self._device.shared_bytes_per_block
+            tiles = _blocks(rows, tile_t) * _blocks(n, tile_n)
+            if fits and tiles >= waves * self._device.multiprocessors:
+                return name
+        return "gemm_bf16"
+
+    def qk_norm_rope(
+        self,
+        q: DeviceArray,
+        pools: tuple[DeviceArray, DeviceArray],
+        qkv: DeviceArray,
+        norms: tuple[DeviceArray, DeviceArray],
+        rope_table: DeviceArray,
+        placement: tuple[DeviceArray, DeviceArray, DeviceArray],
+        rows: int,
+    ) -> None:
+        """Norm and rotate q and k of qkv [T, (NH + 2 NKV) HD]; append k, v to the paged pools.
+
+        `placement` is positions [T], slots [T], block_table [slots, max_pages], all int32.
+        """
+        positions, slots, block_table = placement
+        kernel = self._library.kernel("qk_norm_rope", "qk_norm_rope_bf16")
+        arguments = (
+            *(q, *pools, qkv, *norms, rope_table, positions, slots, block_table),
+            *(_i32(rows), _i32(block_table.shape[1])),
+        )
+        kernel((rows, _blocks(self._heads, 4)), (128,), arguments)
+
+    def attention_prefill(
+        self,
+        out: DeviceArray,
+        q: DeviceArray,
+        pools: tuple[DeviceArray, DeviceArray],
+        block_table_row: DeviceArray,
+        rows: int,
+        first_position: int,
+    ) -> None:
+        """Out [T, NH, HD] bf16: causal attention of one slot's new tokens over its cache."""
+        head_dim = self._config.head_dim
+        heads = self._config.num_attention_heads
+        name, tile = "attention_prefill_bf16", 64
+        fills = heads * _blocks(rows, 128) >= self._device.multiprocessors
+        if head_dim <= 128 and fills and self._device.compute_capability in (80, 90, 100, 103):
+            name, tile = "attention_prefill_bf16_128", 128
+        shared = 2 * tile * (2 * head_dim + 16)
+        if self._device.compute_capability < 80:
+            shared = min(shared, 256 * head_dim)
+        kernel = self._library.kernel("attention_prefill", name, shared)
+        arguments = (out, q, *pools, block_table_row, _i32(rows), _i32(first_position))
+        kernel((heads, _blocks(rows, tile)), (128,), arguments, shared_mem=shared)
+
+    def attention_decode(
+        self,
+        out: DeviceArray,
+        q: DeviceArray,
+        pools: tuple[DeviceArray, DeviceArray],
+        placement: tuple[DeviceArray, DeviceArray, DeviceArray],
+        partials: tuple[DeviceArray, DeviceArray, DeviceArray],
+        rows: int,
+    ) -> None:
+        """Out [B, NH, HD] bf16: each row's token attends to its slot's whole cache."""
+        positions, slots, block_table = placement
+        defines = (f"-DATTENTION_SPLITS={DECODE_SPLITS}",)
+        decode = self._library.kernel("attention_decode", "attention_decode_bf16", defines=defines)
+        merge = self._library.kernel("attention_decode", "attention_merge_bf16", defines=defines)
+        arguments = (
+            *(*partials, q, *pools, block_table, positions, slots),
+            _i32(block_table.shape[1]),
+        )
+        decode((DECODE_SPLITS, self._config.num_key_value_heads, rows), (256,), arguments)
+        grid = (self._config.num_attention_heads, rows)
+        merge(grid, (self._config.head_dim,), (out, *partials, _i32(rows)))
+
+    def swiglu(self, out: DeviceArray, gate_up: DeviceArray, rows: int) -> None:
+        """Out [T, F] bf16 = silu(gate) * up of gate_up [T, 2F] float32."""
+        kernel = self._library.kernel("swiglu", "swiglu_bf16")
+        grid = (_blocks(self._config.intermediate_size, 1024), rows)
+        kernel(grid, (128,), (out, gate_up, _i32(rows)))
+
+
+def rope_table(config: ModelConfig, positions: int) -> Any:  # noqa: ANN401
+    """Cos and sin as float32 [positions, HD/2, 2], computed in float64: no error grows with position.
+
+    Angle of pair i at position p: p * theta^(-2 i / HD) (Su et al. 2021, half-split pairing).
+    """
+    half = config.head_dim // 2
+    frequency = config.rope_theta ** (-np.arange(half, dtype=np.float64) / half)
+    angle = np.arange(positions, dtype=np.float64)[:, None] * frequency
+    return np.stack([np.cos(angle), np.sin(angle)], axis=-1).astype(np.float32)
+
+
+def pages(length: int) -> int:
+    """Pages that `length` positions touch."""
+    return _blocks(length, PAGE_TOKENS)

@@ -30,6 +30,12 @@ def tokens() -> list[str]:
 def tiny_document() -> dict[str, object]:
     """tokenizer.json as an object."""
     plain = tokens()[:FIRST_CONTROL_ID]
+    byte_level = {
+        "type": "ByteLevel",
+        "add_prefix_space": False,
+        "trim_offsets": True,
+        "use_regex": True,
+    }
     return {
         "version": "1.0",
         "added_tokens": [
@@ -37,8 +43,8 @@ def tiny_document() -> dict[str, object]:
             for index, text in enumerate(CONTROL)
         ],
         "normalizer": None,
-        "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False, "use_regex": True},
-        "decoder": {"type": "ByteLevel"},
+        "pre_tokenizer": byte_level,
+        "decoder": byte_level,
         "model": {
             "type": "BPE",
             "vocab": {text: token_id for token_id, text in enumerate(plain)},

@@ -136,7 +136,7 @@ class Forward:
         )
 
     def prefill(self, slot: int, rows: int, first_position: int, dump: DumpSink | None) -> None:
-        """Compute `rows` tokens of `token_ids` at `positions`; the last one's logits go to `slot`'s."""
+        """Compute `rows` tokens of `token_ids`; the last one's logits go to `logits[slot]`."""
         placement = Placement(self.positions, self.slots, self.block_table)
 
         def attention(pools: tuple[DeviceArray, DeviceArray]) -> None:

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 from engine.errors import ModelFileMissing
+from engine.models.model_config import ModelConfig
 
 _INCLUDE = re.compile(r'^#include "(\w+\.cuh)"$', re.MULTILINE)
 
@@ -48,3 +49,17 @@ def _inlined(path: Path, seen: set[str]) -> str:
 
     body = _INCLUDE.sub(replace, text.replace("#pragma once\n", "\n"))
     return f'#line 1 "{path.name}"\n{body}'
+
+
+def dimension_options(config: ModelConfig) -> tuple[str, ...]:
+    """Compiler options that make the model's sizes constants (see kernels/README.md)."""
+    return (
+        f"-DDIM_E={config.hidden_size}",
+        f"-DDIM_F={config.intermediate_size}",
+        f"-DDIM_NH={config.num_attention_heads}",
+        f"-DDIM_NKV={config.num_key_value_heads}",
+        f"-DDIM_HD={config.head_dim}",
+        f"-DDIM_V={config.vocab_size}",
+        f"-DQK_NORM={int(config.qk_norm)}",
+        f"-DRMS_NORM_EPS={config.rms_norm_eps!r}f",
+    )

@@ -44,7 +44,7 @@ def _inlined(path: Path, seen: set[str]) -> str:
             return ""
         seen.add(included)
         # Back to this file's own line numbers after the inlined text.
-        line = text.count("\n", 0, match.end()) + 1
+        line = text.count("\n", 0, match.end()) + 2
         return f'{_inlined(path.parent / included, seen)}\n#line {line} "{path.name}"'
 
     body = _INCLUDE.sub(replace, text.replace("#pragma once\n", "\n"))

@@ -51,14 +51,14 @@ class Ops:
     def embedding(
         self, hidden: DeviceArray, embed_tokens: DeviceArray, token_ids: DeviceArray, rows: int
     ) -> None:
-        """Hidden [T, E] float32 = rows of embed_tokens [V, E]."""
+        """Compute hidden [T, E] float32 = rows of embed_tokens [V, E]."""
         kernel = self._library.kernel("embedding", "embedding_bf16")
         kernel((rows,), (128,), (hidden, embed_tokens, token_ids, _i32(rows)))
 
     def rms_norm(
         self, out: DeviceArray, hidden: DeviceArray, weight: DeviceArray, rows: int
     ) -> None:
-        """Out [T, E] bf16 = RMSNorm of hidden [T, E] float32."""
+        """Compute out [T, E] bf16 = RMSNorm of hidden [T, E] float32."""
         kernel = self._library.kernel("rms_norm", "rms_norm_bf16")
         kernel((rows,), (256,), (out, hidden, weight, _i32(rows)))
 
@@ -71,7 +71,7 @@ class Ops:
         *,
         accumulate: bool = False,
     ) -> None:
-        """Out [B, N] float32 = (or +=) x [B, K] @ weight [N, K]^T, for up to MATVEC_MAX_ROWS rows."""
+        """Compute out [B, N] float32 = (or +=) x [B, K] @ weight [N, K]^T; B <= MATVEC_MAX_ROWS."""
         n, k = weight.shape
         kernel = self._library.kernel("matvec", "matvec_bf16")
         arguments = (out, x, weight, _i32(rows), _i32(n), _i32(k), _i32(accumulate))
@@ -86,7 +86,7 @@ class Ops:
         *,
         accumulate: bool = False,
     ) -> None:
-        """Out [T, N] float32 = (or +=) x [T, K] @ weight [N, K]^T, for any T."""
+        """Compute out [T, N] float32 = (or +=) x [T, K] @ weight [N, K]^T, for any T."""
         n, k = weight.shape
         name = self._gemm_entry(rows, n)
         tile_t, tile_n, threads, shared = _GEMM_TILES[name]
@@ -140,7 +140,7 @@ class Ops:
         rows: int,
         first_position: int,
     ) -> None:
-        """Out [T, NH, HD] bf16: causal attention of one slot's new tokens over its cache."""
+        """Compute out [T, NH, HD] bf16: causal attention of one slot's new tokens over its cache."""
         head_dim = self._config.head_dim
         heads = self._config.num_attention_heads
         name, tile = "attention_prefill_bf16", 64
@@ -163,7 +163,7 @@ class Ops:
         partials: tuple[DeviceArray, DeviceArray, DeviceArray],
         rows: int,
     ) -> None:
-        """Out [B, NH, HD] bf16: each row's token attends to its slot's whole cache."""
+        """Compute out [B, NH, HD] bf16: each row's token attends to its slot's whole cache."""
         positions, slots, block_table = placement
         defines = (f"-DATTENTION_SPLITS={DECODE_SPLITS}",)
         decode = self._library.kernel("attention_decode", "attention_decode_bf16", defines=defines)
@@ -177,14 +177,14 @@ class Ops:
         merge(grid, (self._config.head_dim,), (out, *partials, _i32(rows)))
 
     def swiglu(self, out: DeviceArray, gate_up: DeviceArray, rows: int) -> None:
-        """Out [T, F] bf16 = silu(gate) * up of gate_up [T, 2F] float32."""
+        """Compute out [T, F] bf16 = silu(gate) * up of gate_up [T, 2F] float32."""
         kernel = self._library.kernel("swiglu", "swiglu_bf16")
         grid = (_blocks(self._config.intermediate_size, 1024), rows)
         kernel(grid, (128,), (out, gate_up, _i32(rows)))
 
 
 def rope_table(config: ModelConfig, positions: int) -> Any:  # noqa: ANN401
-    """Cos and sin as float32 [positions, HD/2, 2], computed in float64: no error grows with position.
+    """Cosines and sines, float32 [positions, HD/2, 2], by way of float64: exact at any position.
 
     Angle of pair i at position p: p * theta^(-2 i / HD) (Su et al. 2021, half-split pairing).
     """

@@ -1,7 +1,7 @@
 """The device's sampler seen from Python: state of each slot up, drawn tokens back.
 
-The rules are those of `engine/cpu/sampler.py`, the kernels those of `kernels/sample.cu`; the two
-NumPy dtypes here are the structs of that file. Between two reads the device is on its own: it
+The rules are those of `engine/cpu/sampler.py`, the kernels are in `kernels/sample_*.cu`; the two
+NumPy dtypes here are the structs of `kernels/sample_state.cuh`. Between two reads the device is on its own: it
 draws, records, advances and stops without the host.
 """
 
@@ -68,9 +68,9 @@ class DeviceSampler:
 
         self._vocab_size = vocab_size
         self._chunks = -(-vocab_size // SAMPLER_CHUNK)
-        self._scores = library.kernel("sample", "sample_scores")
-        self._histogram = library.kernel("sample", "sample_histogram")
-        self._draw = library.kernel("sample", "sample_draw")
+        self._scores = library.kernel("sample_scores", "sample_scores")
+        self._histogram = library.kernel("sample_scores", "sample_histogram")
+        self._draw = library.kernel("sample_draw", "sample_draw")
         # CuPy takes structs only as bytes.
         self._states = array("slot_states", np.uint8, max_sequences, SLOT_STATE.itemsize)
         self._records = array("records", np.uint8, max_sequences, RECORDS, TOKEN_RECORD.itemsize)
@@ -144,7 +144,7 @@ class DeviceSampler:
         row_slots: DeviceArray,
         rows: int,
     ) -> None:
-        """Launch the draw of one token for each row; `logits` [B, V] float32, the rest [B] int32."""
+        """Launch the draw of one token a row; `logits` [B, V] float32, the rest [B] int32."""
         s = self._scratch
         grid = (self._chunks, rows)
         self._scores(

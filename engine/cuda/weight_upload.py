@@ -36,7 +36,7 @@ class _Staging:
 
 
 def upload_weights(
-    files: ModelFiles, block: MemoryBlock, stream: Any, control: GenerationControl
+    files: ModelFiles, block: MemoryBlock, stream: cupy.cuda.Stream, control: GenerationControl
 ) -> Iterator[LoadProgress]:
     """Copy every weight to its region of `block`, yielding progress in bf16 bytes.
 

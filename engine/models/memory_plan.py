@@ -158,7 +158,7 @@ def _workspace_bytes(
 
 
 def _sampler_bytes(vocab_size: int, max_sequences: int) -> dict[str, int]:
-    """State and scratch of the device's sampler; the shapes stand in kernels/sample.cu."""
+    """State and scratch of the device's sampler; shapes: kernels/sample_state.cuh."""
     chunks = -(-vocab_size // SAMPLER_CHUNK)
     per_sequence = {
         "row_token_ids": 4,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import time
 import traceback
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,8 +57,16 @@ class ModelDeleted:
     model_id: str
 
 
-StoreEvent = StoreAdvanced | ModelStored | StoreFailed | ModelDeleted
-"""Everything this thread tells; exactly one of the last three ends what was asked."""
+@dataclass(frozen=True, slots=True)
+class DeleteFailed:
+    """Files of the model are still there."""
+
+    model_id: str
+    error: EngineError
+
+
+StoreEvent = StoreAdvanced | ModelStored | StoreFailed | ModelDeleted | DeleteFailed
+"""Everything this thread tells; exactly one of the last four ends what was asked."""
 
 
 class ModelStoreWorker(QObject):
@@ -106,7 +115,7 @@ class ModelStoreWorker(QObject):
             self._store.delete(model)
             last = ModelDeleted(model.model_id)
         except BaseException as error:  # noqa: BLE001 - whatever is raised ends this one request
-            last = StoreFailed(model.model_id, _as_engine_error(error))
+            last = DeleteFailed(model.model_id, _as_engine_error(error))
         self.event_emitted.emit(last)
 
     @Slot()
@@ -140,6 +149,7 @@ class ModelStoreThread(QObject):
         super().__init__(parent)
         self._store = store
         self._controls: dict[str, GenerationControl] = {}
+        self._runs: Counter[str] = Counter()
         self._thread = QThread(self)
         self._thread.setObjectName("model-store")
         self._worker = ModelStoreWorker(store)
@@ -173,6 +183,7 @@ class ModelStoreThread(QObject):
         """
         if not self.is_running(model):
             control = self._controls[model.model_id] = GenerationControl()
+            self._runs[model.model_id] += 1
             self._ensure_requested.emit(model, control)
 
     def is_running(self, model: CatalogModel) -> bool:
@@ -208,9 +219,9 @@ class ModelStoreThread(QObject):
     @Slot(object)
     def _on_worker_event(self, event: StoreEvent) -> None:
         if isinstance(event, ModelStored | StoreFailed):
-            # A stopped run may end after the next one was asked for: that one's control stays.
-            control = self._controls.get(event.model_id)
-            stopped = isinstance(event, StoreFailed) and control is not None and control.cancelled
-            if isinstance(event, ModelStored) or stopped or control is not None:
-                self._controls.pop(event.model_id, None)
+            self._runs[event.model_id] -= 1
+            if self._runs[event.model_id] > 0:
+                # A stopped run ends after it was asked for again: nobody waits for that end.
+                return
+            self._controls.pop(event.model_id, None)
         self.event_emitted.emit(event)

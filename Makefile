@@ -45,7 +45,7 @@ test-real: fetch-smollm2
 
 # On a machine with an NVIDIA GPU and CuPy; PY=python3 uses the machine's own Python.
 test-gpu:
-	$(PY) -m pytest -m gpu tests
+	$(PY) -m pytest -c tests/gpu/pytest.ini --rootdir . tests/gpu
 
 bench:
 	$(PY) -m tests.bench $(ARGS)

@@ -1,12 +1,13 @@
 """Compares an engine with transformers in fp32, and with transformers' own bf16 as the yardstick.
 
-Teacher-forced: 48 sequences of 17 tokens, 816 positions. `Comparison` holds what the gates look at:
-the error of the hidden state after each layer, the KL divergence of the next-token distribution, the
-regret of the argmax, and the difference of the log-probability of the token that really follows.
+Teacher-forced: 48 sequences of 17 tokens, 816 positions. `Comparison` holds what the gates look
+at: the error of the hidden state after each layer, the KL divergence of the next-token
+distribution, the regret of the argmax, and the difference of the log-probability of the token that
+really follows.
 
-Gates (issue 2, proof 3; the practice is pegainfer's and msaroufim's, see shared/references/engines.md):
-hidden error at most 1.25 times that of bf16 transformers after every layer; KL at most its KL + 1e-4;
-argmax regret at most 0.20 nat; mean difference at most 0.06 nat, 99th percentile at most 0.20.
+Gates (the practice is pegainfer's and msaroufim's): hidden error at most 1.25 times that of bf16
+transformers after every layer; KL at most its KL + 1e-4; argmax regret at most 0.20 nat; mean
+difference at most 0.06 nat, 99th percentile at most 0.20.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ P99_NAT = 0.20
 
 @dataclass
 class Outputs:
-    """What a model computed: `hidden[layer]` [P, E] after each layer, `logits` [P, V], P positions."""
+    """`hidden[layer]` [P, E] after each layer, and `logits` [P, V], at P positions."""
 
     hidden: list[torch.Tensor]
     logits: torch.Tensor
@@ -82,7 +83,7 @@ def transformers_outputs(model: torch.nn.Module, sequences: torch.Tensor) -> Out
     hidden: list[list[torch.Tensor]] = [[] for _ in layers]
     logits = []
 
-    def keep(index: int):  # noqa: ANN202
+    def keep(index: int):
         def hook(_module: object, _inputs: object, output: object) -> None:
             first = output[0] if isinstance(output, tuple) else output
             hidden[index].append(first.float().reshape(-1, first.shape[-1]))
@@ -133,8 +134,8 @@ def compare(
 def table(comparisons: list[Comparison]) -> str:
     """Markdown rows, one per comparison."""
     lines = [
-        "| run | worst hidden error / bf16's | KL ours | KL bf16 | regret, nat | mean, nat | p99, nat "
-        "| gates |",
+        "| run | worst hidden error / bf16's | KL ours | KL bf16 | regret, nat | mean, nat "
+        "| p99, nat | gates |",
         "| --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     lines += [

@@ -1,0 +1,119 @@
+"""Proof 3: the CUDA backend against transformers, and planted faults that the gates must catch."""
+
+from __future__ import annotations
+
+import dataclasses
+import gc
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("cupy")
+
+import engine.cuda.kernel_library as kernel_library  # noqa: E402
+from engine.cuda.prefill_product import find_cublas  # noqa: E402
+from engine.models.model_files import open_model  # noqa: E402
+from tests.gpu import accuracy, planted_faults, teacher_forcing  # noqa: E402
+
+_ROWS: list[accuracy.Comparison] = []
+
+
+class Reference:
+    """Transformers' fp32 and bf16 outputs of one model, computed once."""
+
+    def __init__(self, folder: Path) -> None:
+        from transformers import AutoModelForCausalLM
+
+        self.files = open_model(folder)
+        self.sequences = accuracy.random_sequences(self.files.config.vocab_size)
+        outputs = []
+        for dtype in (torch.float32, torch.bfloat16):
+            model = AutoModelForCausalLM.from_pretrained(
+                folder, dtype=dtype, attn_implementation="eager"
+            ).cuda()
+            outputs.append(accuracy.transformers_outputs(model, self.sequences))
+            del model
+            gc.collect()
+            torch.cuda.empty_cache()
+        self.fp32, self.bf16 = outputs
+
+    def compare(self, name: str, ours: accuracy.Outputs) -> accuracy.Comparison:
+        comparison = accuracy.compare(name, ours, self.bf16, self.fp32, self.sequences)
+        _ROWS.append(comparison)
+        print("\n" + accuracy.table([comparison]))
+        return comparison
+
+
+@pytest.fixture(scope="module", autouse=True)
+def write_table():
+    yield
+    if _ROWS and (folder := os.environ.get("OUT")):
+        (Path(folder) / "accuracy_table.md").write_text(accuracy.table(_ROWS) + "\n")
+
+
+@pytest.fixture(scope="module")
+def qwen3_reference(random_qwen3):
+    return Reference(random_qwen3)
+
+
+@pytest.fixture(scope="module")
+def smollm2_reference(smollm2):
+    return Reference(smollm2)
+
+
+def check_all_paths(reference: Reference, name: str) -> None:
+    layers = reference.files.config.num_hidden_layers
+    comparisons = []
+    backend = teacher_forcing.loaded_backend(reference.files, use_cublas=False)
+    ours = teacher_forcing.prefill_outputs(backend, reference.sequences, layers)
+    comparisons.append(reference.compare(f"{name}, prefill, own GEMM", ours))
+    ours = teacher_forcing.decode_outputs(backend, reference.sequences, layers)
+    comparisons.append(reference.compare(f"{name}, decode step", ours))
+    cublas = find_cublas()
+    if cublas is not None:
+        backend._forward.prefill_product = cublas
+        ours = teacher_forcing.prefill_outputs(backend, reference.sequences, layers)
+        comparisons.append(reference.compare(f"{name}, prefill, cuBLAS", ours))
+    backend.close()
+    failures = {c.name: c.failures() for c in comparisons if c.failures()}
+    assert not failures
+
+
+def test_random_weights_in_the_true_shape_pass_the_gates(qwen3_reference):
+    check_all_paths(qwen3_reference, "random Qwen3-0.6B")
+
+
+def test_smollm2_passes_the_gates(smollm2_reference):
+    check_all_paths(smollm2_reference, "SmolLM2-135M")
+
+
+def test_graph_and_single_launches_give_the_same_bits(qwen3_reference):
+    backend = teacher_forcing.loaded_backend(qwen3_reference.files)
+    row = qwen3_reference.sequences[0].tolist() * 10
+    eager = teacher_forcing.decode_logits(backend, row, by_graph=False)
+    graph = teacher_forcing.decode_logits(backend, row, by_graph=True)
+    backend.close()
+    assert np.isfinite(eager).all()
+    for position, (a, b) in enumerate(zip(eager, graph, strict=True)):
+        assert np.array_equal(a.view(np.uint32), b.view(np.uint32)), f"position {position}"
+
+
+@pytest.mark.parametrize("fault", [*planted_faults.SOURCE_FAULTS, "eps", "theta"])
+def test_a_planted_fault_fails_the_gates(qwen3_reference, fault, monkeypatch):
+    files = qwen3_reference.files
+    if fault == "eps":
+        files = dataclasses.replace(
+            files, config=dataclasses.replace(files.config, rms_norm_eps=1e-5)
+        )
+    elif fault == "theta":
+        files = dataclasses.replace(files, config=dataclasses.replace(files.config, rope_theta=1e4))
+    else:
+        monkeypatch.setattr(kernel_library, "kernel_source", planted_faults.planted_source(fault))
+    backend = teacher_forcing.loaded_backend(files, use_cublas=False)
+    layers = files.config.num_hidden_layers
+    ours = teacher_forcing.decode_outputs(backend, qwen3_reference.sequences, layers)
+    backend.close()
+    assert qwen3_reference.compare(f"planted fault: {fault}", ours).failures()

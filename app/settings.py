@@ -281,6 +281,9 @@ class WindowState:
     list_collapsed: bool = False
     settings_collapsed: bool = True
     geometry: str = ""
+    list_width: int = 0
+    settings_width: int = 0
+    """Widths of the side panels in pixels; 0 is the usual width."""
 
 
 def field_of(name: str) -> SettingField:

@@ -202,6 +202,10 @@ def _window_of(stored: object) -> WindowState:
     share = stored.get("thinking_share")
     if isinstance(share, float) and math.isfinite(share) and 0.05 <= share <= 0.95:
         values["thinking_share"] = share
+    for name in ("list_width", "settings_width"):
+        width = stored.get(name)
+        if isinstance(width, int) and not isinstance(width, bool) and 0 <= width <= 10_000:
+            values[name] = width
     geometry = stored.get("geometry")
     if isinstance(geometry, str) and len(geometry) < 10_000 and geometry.isascii():
         values["geometry"] = geometry

@@ -1,0 +1,170 @@
+"""The text of an answer: prose in text documents, each code block in a frame of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QWidget
+
+from app.render.blocks import Block, Code
+from app.render.stream import MarkdownStream
+from app.ui.code_block import CodeBlock
+from app.ui.rich_text import RichText
+from app.ui.theme import Theme
+
+
+@dataclass(slots=True)
+class _Prose:
+    """Blocks of one text segment."""
+
+    closed: list[Block] = field(default_factory=list)
+    tail: list[Block] = field(default_factory=list)
+    is_fixed: bool = False
+
+
+@dataclass(slots=True)
+class _Fence:
+    """The code block of one segment."""
+
+    block: Code
+    is_fixed: bool
+
+
+class AnswerBody(QWidget):
+    """Grows by `append` and `flush`; only what is still open is drawn again.
+
+    Signals:
+        height_changed: the text needs another height; the owner calls `arrange`.
+    """
+
+    height_changed = Signal()
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._stream = MarkdownStream()
+        self._segments: list[RichText | CodeBlock] = []
+        self._fixed = 0
+        self._finished = False
+        self._tail: tuple[Block, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The Markdown as it came."""
+        return self._stream.text
+
+    @property
+    def segments(self) -> tuple[RichText | CodeBlock, ...]:
+        """What is shown, top to bottom."""
+        return tuple(self._segments)
+
+    def set_text(self, text: str, *, finished: bool) -> None:
+        """Replace the text; a mere continuation of what is shown is appended."""
+        old = self._stream.text
+        if text.startswith(old) and not self._finished:
+            self._stream.append(text[len(old) :])
+        elif text != old or finished != self._finished:
+            self._start_over()
+            self._stream.append(text)
+        if finished and not self._finished:
+            self._finished = True
+            self._stream.finish()
+        self.flush()
+
+    def append(self, text: str) -> None:
+        """Take streamed text; shown at the next `flush`."""
+        self._stream.append(text)
+
+    def redraw(self) -> None:
+        """Draw everything again, after fonts or colours changed."""
+        text, finished = self._stream.text, self._finished
+        self._start_over()
+        self.set_text(text, finished=finished)
+
+    def flush(self) -> None:
+        """Show what came in since the last time."""
+        closed, tail = self._stream.take()
+        if not closed and tail == self._tail:
+            return
+        self._tail = tail
+        groups = self._grouped(closed, tail)
+        extends = bool(self._fixed) and isinstance(self._segments[self._fixed - 1], RichText)
+        base = self._fixed - 1 if extends else self._fixed
+        for index, group in enumerate(groups, start=base):
+            if isinstance(group, _Prose):
+                self._prose_at(index).write(group.closed, group.tail)
+            else:
+                code = group.block
+                self._code_at(index).show_code(code.source, code.language, code.closed)
+        self._drop_from(base + len(groups))
+        self._fixed = base + sum(group.is_fixed for group in groups)
+        self.height_changed.emit()
+
+    def _grouped(self, closed: Sequence[Block], tail: Sequence[Block]) -> list[_Prose | _Fence]:
+        """The blocks as segments; the first continues the last fixed one if that is prose."""
+        groups: list[_Prose | _Fence] = []
+        if self._fixed and isinstance(self._segments[self._fixed - 1], RichText):
+            groups.append(_Prose(is_fixed=True))
+        for blocks, is_closed in ((closed, True), (tail, False)):
+            for block in blocks:
+                if isinstance(block, Code):
+                    groups.append(_Fence(block, is_closed))
+                    continue
+                if not groups or not isinstance(groups[-1], _Prose):
+                    groups.append(_Prose())
+                prose = groups[-1]
+                assert isinstance(prose, _Prose)
+                (prose.closed if is_closed else prose.tail).append(block)
+                prose.is_fixed = prose.is_fixed or is_closed
+        return groups
+
+    def _prose_at(self, index: int) -> RichText:
+        if index < len(self._segments):
+            current = self._segments[index]
+            if isinstance(current, RichText):
+                return current
+            self._drop_from(index)
+        view = RichText(self._theme, "text", scrolls=False, parent=self)
+        view.setAccessibleName(self.tr("Answer text"))
+        self._segments.append(view)
+        view.show()
+        return view
+
+    def _code_at(self, index: int) -> CodeBlock:
+        if index < len(self._segments):
+            current = self._segments[index]
+            if isinstance(current, CodeBlock):
+                return current
+            self._drop_from(index)
+        view = CodeBlock(self._theme, self)
+        self._segments.append(view)
+        view.show()
+        return view
+
+    def _drop_from(self, index: int) -> None:
+        for view in self._segments[index:]:
+            view.hide()
+            view.deleteLater()
+        del self._segments[index:]
+
+    def _start_over(self) -> None:
+        self._drop_from(0)
+        self._stream = MarkdownStream()
+        self._fixed = 0
+        self._tail = ()
+        self._finished = False
+
+    def arrange(self, width: int) -> int:
+        """Place the segments at that width; returns the height they need."""
+        gap = self._theme.metrics.gap_s
+        top = 0
+        for index, view in enumerate(self._segments):
+            is_code = isinstance(view, CodeBlock)
+            if is_code and index:
+                top += gap // 2
+            height = view.arrange(width) if isinstance(view, CodeBlock) else view.height_for(width)
+            view.setGeometry(0, top, width, height)
+            top += height + (gap if is_code else 0)
+        return top

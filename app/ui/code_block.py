@@ -1,0 +1,117 @@
+"""A code block: language and Copy above, the code below in colours, scrolling sideways."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QFontMetricsF, QTextCharFormat, QTextLayout, QTextOption, QWheelEvent
+from PySide6.QtWidgets import QFrame, QLabel, QPlainTextEdit, QWidget
+
+from app.render.code_colors import color_lines
+from app.ui.controls import TextButton, copy_to_clipboard, label
+from app.ui.theme import Theme
+
+
+class _CodeView(QPlainTextEdit):
+    """Read-only code that leaves the vertical wheel to the conversation."""
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        sideways = abs(event.angleDelta().x()) > abs(event.angleDelta().y())
+        if sideways or event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
+            super().wheelEvent(event)
+        else:
+            event.ignore()
+
+
+class CodeBlock(QFrame):
+    """Shows code that may still grow; colours come when the block is closed."""
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("codeBlock")
+        self._theme = theme
+        self._source = ""
+        self._language = ""
+        self._colored = False
+        self._label: QLabel = label("", "quiet", self)
+        self._copy = TextButton(self.tr("Copy"), "link", self)
+        self._copy.setAccessibleName(self.tr("Copy code"))
+        self._copy.setToolTip(self.tr("Copy this code"))
+        self._copy.clicked.connect(self._on_copy)
+        self._view = _CodeView(self)
+        self._view.setReadOnly(True)
+        self._view.setFrameShape(QFrame.Shape.NoFrame)
+        self._view.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self._view.setWordWrapMode(QTextOption.WrapMode.NoWrap)
+        self._view.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._view.setTextInteractionFlags(
+            Qt.TextInteractionFlag.TextSelectableByMouse
+            | Qt.TextInteractionFlag.TextSelectableByKeyboard
+        )
+        self._view.document().setDocumentMargin(0)
+        self._view.setFont(theme.font("code"))
+        self._view.setAccessibleName(self.tr("Code"))
+
+    @property
+    def source(self) -> str:
+        """The code as shown."""
+        return self._source
+
+    def show_code(self, source: str, language: str, closed: bool) -> None:
+        """Replace or extend the code; colours it once it is closed."""
+        if language != self._language or not self._label.text():
+            self._language = language
+            self._label.setText(language or self.tr("code"))
+        if source != self._source:
+            grown = source.startswith(self._source) and bool(self._source)
+            if grown:
+                cursor = self._view.textCursor()
+                cursor.movePosition(cursor.MoveOperation.End)
+                cursor.insertText(source[len(self._source) :])
+            else:
+                self._view.setPlainText(source)
+            self._source = source
+            self._colored = False
+        if closed and not self._colored:
+            self._color()
+
+    def _color(self) -> None:
+        self._colored = True
+        document = self._view.document()
+        block = document.begin()
+        for runs in color_lines(self._source, self._language.lower()):
+            ranges = []
+            for run in runs:
+                span = QTextLayout.FormatRange()
+                span.start, span.length = run.start, run.length
+                text_format = QTextCharFormat()
+                text_format.setForeground(self._theme.color(run.kind))
+                span.format = text_format
+                ranges.append(span)
+            block.layout().setFormats(ranges)
+            block = block.next()
+        document.markContentsDirty(0, document.characterCount())
+
+    def arrange(self, width: int) -> int:
+        """Place the parts at that width; returns the height needed."""
+        metrics = self._theme.metrics
+        header = metrics.pane_header_height
+        inner = width - 2 * metrics.gap_m
+        copy_width = self._copy.sizeHint().width()
+        self._label.setGeometry(metrics.gap_m, metrics.gap_xs, inner - copy_width, header)
+        self._copy.setGeometry(
+            width - copy_width - metrics.gap_s, metrics.gap_xs, copy_width, header
+        )
+        line = QFontMetricsF(self._view.font()).lineSpacing()
+        longest = max((len(text) for text in self._source.split("\n")), default=0)
+        # An estimate that is never too small: wide characters take two columns.
+        wide = longest if self._source.isascii() else 2 * longest
+        fits = QFontMetricsF(self._view.font()).horizontalAdvance("0") * wide <= inner
+        bar = 0 if fits else metrics.scroll_width
+        height = int(line * self._view.document().blockCount() + metrics.gap_xs) + bar
+        top = metrics.gap_xs + header
+        self._view.setGeometry(metrics.gap_m, top, inner, height)
+        return top + height + metrics.gap_s
+
+    def _on_copy(self) -> None:
+        copy_to_clipboard(self._source)
+        self._copy.confirm(self.tr("Copied"))

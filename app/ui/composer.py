@@ -1,0 +1,227 @@
+"""Where the question is written: grows to eight lines, Enter sends, drafts are told."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QMimeData, Qt, QTimer, Signal
+from PySide6.QtGui import QFocusEvent, QFontMetricsF, QInputMethodEvent, QKeyEvent, QTextOption
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
+
+from app.ui.controls import TextButton, set_role
+from app.ui.theme import Theme
+
+MAX_CHARS = 200_000
+"""More than the longest context holds; a longer paste is refused with both counts."""
+
+DRAFT_MS = 300
+
+
+class ComposerEdit(QPlainTextEdit):
+    """Plain text; says when Enter was meant to send.
+
+    Signals:
+        send_pressed: Enter without Shift, and not to confirm an input method.
+        paste_refused(int): a paste of so many characters was too long.
+        focus_changed(bool): for the frame's ring.
+    """
+
+    send_pressed = Signal()
+    paste_refused = Signal(int)
+    focus_changed = Signal(bool)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._composing = False
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setTabChangesFocus(True)
+        self.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
+        self.document().setDocumentMargin(0)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Enter sends, Shift+Enter breaks the line, an Enter of the input method does neither."""
+        if event.key() not in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            super().keyPressEvent(event)
+            return
+        if self._composing:
+            event.accept()
+            return
+        if event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
+            # Qt would put a line separator, which is not the newline that the model knows.
+            self.textCursor().insertBlock()
+            self.ensureCursorVisible()
+            return
+        self.send_pressed.emit()
+
+    def inputMethodEvent(self, event: QInputMethodEvent) -> None:
+        """Remember whether a word is being composed."""
+        super().inputMethodEvent(event)
+        self._composing = bool(event.preeditString())
+
+    def canInsertFromMimeData(self, source: QMimeData) -> bool:
+        """Only text."""
+        return source.hasText()
+
+    def insertFromMimeData(self, source: QMimeData) -> None:
+        """Paste as plain text; refuse what no context could hold."""
+        text = source.text()
+        if self.document().characterCount() + len(text) > MAX_CHARS:
+            self.paste_refused.emit(len(text))
+            return
+        self.textCursor().insertText(text.replace("\r\n", "\n").replace("\r", "\n"))
+        self.ensureCursorVisible()
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        """Tell the frame."""
+        super().focusInEvent(event)
+        self.focus_changed.emit(True)
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        """Tell the frame; what was being composed is gone."""
+        super().focusOutEvent(event)
+        self._composing = False
+        self.focus_changed.emit(False)
+
+
+class Composer(QFrame):
+    """Text, thinking switch, Send; while a reply runs Stop takes Send's place.
+
+    Signals:
+        submitted(str): the question, without space around it; the field is empty again.
+        stop_requested: the Stop button.
+        draft_changed(str): some time after the text changed, and at once by `flush_draft`.
+        thinking_toggled(bool): the switch.
+        paste_refused(int): a paste of so many characters was too long.
+    """
+
+    submitted = Signal(str)
+    stop_requested = Signal()
+    draft_changed = Signal(str)
+    thinking_toggled = Signal(bool)
+    paste_refused = Signal(int)
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._busy = False
+        self.setObjectName("composer")
+        self.edit = ComposerEdit(self)
+        self.edit.setAccessibleName(self.tr("Question"))
+        self.edit.setPlaceholderText(
+            self.tr("Ask anything. Enter sends, Shift+Enter breaks the line.")
+        )
+        self.edit.send_pressed.connect(self.submit)
+        self.edit.paste_refused.connect(self.paste_refused)
+        self.edit.focus_changed.connect(self._on_focus)
+        self.edit.textChanged.connect(self._on_text)
+        self.edit.document().documentLayout().documentSizeChanged.connect(self._fit)
+        self.thinking = TextButton("", "pill", self)
+        self.thinking.setCheckable(True)
+        self.thinking.setToolTip(self.tr("Whether the model thinks before it answers"))
+        self.thinking.clicked.connect(self.thinking_toggled)
+        self.send = TextButton(self.tr("Send"), "primary", self)
+        self.send.setToolTip(self.tr("Send the question (Enter)"))
+        self.send.clicked.connect(self.submit)
+        self.stop = TextButton(self.tr("Stop"), "plain", self)
+        self.stop.setToolTip(self.tr("Stop the answer (Esc)"))
+        self.stop.clicked.connect(self.stop_requested)
+        self._draft_timer = QTimer(self)
+        self._draft_timer.setSingleShot(True)
+        self._draft_timer.setInterval(DRAFT_MS)
+        self._draft_timer.timeout.connect(self._on_draft)
+        self._lay_out()
+        theme.changed.connect(self._on_theme)
+        self._on_theme()
+        self.set_thinking(True)
+        self.set_busy(False)
+        self.setFocusProxy(self.edit)
+
+    def _lay_out(self) -> None:
+        metrics = self._theme.metrics
+        side = QHBoxLayout()
+        side.setSpacing(metrics.gap_s)
+        side.addWidget(self.thinking, 0)
+        side.addWidget(self.send, 0)
+        side.addWidget(self.stop, 0)
+        column = QVBoxLayout()
+        column.addStretch(1)
+        column.addLayout(side)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(metrics.gap_m, metrics.gap_s, metrics.gap_m, metrics.gap_s)
+        row.setSpacing(metrics.gap_m)
+        row.addWidget(self.edit, 1)
+        row.addLayout(column, 0)
+
+    @property
+    def text(self) -> str:
+        """What is written."""
+        return self.edit.toPlainText()
+
+    def set_text(self, text: str) -> None:
+        """Put a text in, such as a draft; it is not told as a changed draft."""
+        self.edit.setPlainText(text[:MAX_CHARS])
+        self.edit.moveCursor(self.edit.textCursor().MoveOperation.End)
+        self._draft_timer.stop()
+
+    def set_busy(self, busy: bool) -> None:
+        """A running reply shows Stop; what is typed meanwhile stays."""
+        self._busy = busy
+        self.send.setVisible(not busy)
+        self.stop.setVisible(busy)
+        self._update_send()
+
+    def set_stopping(self, stopping: bool) -> None:
+        """Stop was asked for and is not done yet."""
+        self.stop.setEnabled(not stopping)
+        self.stop.setText(self.tr("Stopping") if stopping else self.tr("Stop"))
+
+    def set_thinking(self, enabled: bool) -> None:
+        """Follow the setting."""
+        self.thinking.setChecked(enabled)
+        self.thinking.setText(self.tr("Thinking on") if enabled else self.tr("Thinking off"))
+
+    def submit(self) -> None:
+        """Send what is written, if anything is and no reply runs."""
+        text = self.text.strip()
+        if not text or self._busy:
+            return
+        self.edit.clear()
+        self._draft_timer.stop()
+        self.submitted.emit(text)
+
+    def flush_draft(self) -> None:
+        """Tell a changed draft now, before the chat is left."""
+        if self._draft_timer.isActive():
+            self._draft_timer.stop()
+            self._on_draft()
+
+    def _on_draft(self) -> None:
+        self.draft_changed.emit(self.text)
+
+    def _on_text(self) -> None:
+        self._draft_timer.start()
+        self._update_send()
+
+    def _update_send(self) -> None:
+        empty = self.edit.document().isEmpty()
+        self.send.setEnabled(not empty)
+
+    def _on_focus(self, focused: bool) -> None:
+        set_role(self, "focused", "true" if focused else "false")
+
+    def _fit(self) -> None:
+        """As high as the text, from one line to eight."""
+        metrics = self._theme.metrics
+        line = QFontMetricsF(self.edit.font()).lineSpacing()
+        lines = min(metrics.composer_max_lines, max(1, round(self.edit.document().size().height())))
+        scrolls = self.edit.document().size().height() > metrics.composer_max_lines
+        policy = Qt.ScrollBarPolicy
+        self.edit.setVerticalScrollBarPolicy(
+            policy.ScrollBarAsNeeded if scrolls else policy.ScrollBarAlwaysOff
+        )
+        self.edit.setFixedHeight(round(line * lines) + metrics.gap_xs)
+
+    def _on_theme(self) -> None:
+        self.edit.setFont(self._theme.font("text"))
+        palette = self.edit.palette()
+        palette.setColor(palette.ColorRole.PlaceholderText, self._theme.color("quiet"))
+        self.edit.setPalette(palette)
+        self._fit()

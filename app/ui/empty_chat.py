@@ -1,0 +1,101 @@
+"""A chat without questions: the model's name, ten suggestions, one line on privacy."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import (
+    QFrame,
+    QGridLayout,
+    QLabel,
+    QScrollArea,
+    QSizePolicy,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.ui.controls import TextButton, label
+from app.ui.theme import Theme
+
+
+class EmptyChat(QScrollArea):
+    """Stands in for the transcript.
+
+    Signals:
+        suggestion_chosen(str): to be put into the composer.
+    """
+
+    suggestion_chosen = Signal(str)
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        metrics = theme.metrics
+        self.setObjectName("transcript")
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setWidgetResizable(True)
+        body = QWidget()
+        body.setObjectName("transcriptBody")
+        self.setWidget(body)
+        outer = QVBoxLayout(body)
+        outer.setContentsMargins(metrics.gap_xl, metrics.gap_xl, metrics.gap_xl, metrics.gap_xl)
+        outer.setSpacing(metrics.gap_s)
+        outer.addStretch(2)
+        self._title = self._centered("title")
+        self._privacy = self._centered("quiet")
+        outer.addWidget(self._title)
+        outer.addWidget(self._privacy)
+        outer.addSpacing(metrics.gap_l)
+        self._grid_host = QWidget(body)
+        self._grid_host.setMaximumWidth(metrics.suggestion_max_width)
+        self._grid_host.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Maximum)
+        self._grid = QGridLayout(self._grid_host)
+        self._grid.setContentsMargins(0, 0, 0, 0)
+        self._grid.setSpacing(metrics.gap_s)
+        outer.addWidget(self._grid_host, 0, Qt.AlignmentFlag.AlignHCenter)
+        outer.addStretch(3)
+        self.buttons = [self._button(text) for text in self._suggestions()]
+        self.set_columns(metrics.suggestion_columns)
+        self.show_model("")
+
+    def _centered(self, role: str) -> QLabel:
+        text = label("", role)
+        text.setAlignment(Qt.AlignmentFlag.AlignHCenter)
+        text.setWordWrap(True)
+        return text
+
+    def _suggestions(self) -> tuple[str, ...]:
+        return (
+            self.tr("Why is the sky blue, and why are sunsets red?"),
+            self.tr("What is 17 × 23? Show the steps."),
+            self.tr("Explain binary search to a ten-year-old."),
+            self.tr("Write a Python function that checks for palindromes."),
+            self.tr("Plan three quick dinners with rice."),
+            self.tr("Translate “Good morning, how are you?” into Chinese."),
+            self.tr("Write a short, polite email that moves a meeting."),
+            self.tr("Compare tea and coffee in a small table."),
+            self.tr("A bat and a ball cost 1.10; the bat costs 1 more. The ball?"),
+            self.tr("Give me a haiku about a quiet harbour."),
+        )
+
+    def _button(self, text: str) -> TextButton:
+        button = TextButton(text, "suggestion", self._grid_host)
+        button.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        # A long suggestion may be cut in a narrow window, but must not widen it.
+        button.setMinimumWidth(self._theme.metrics.bubble_min_width)
+        button.setToolTip(text)
+        button.clicked.connect(lambda: self.suggestion_chosen.emit(text))
+        return button
+
+    def set_columns(self, columns: int) -> None:
+        """Arrange the suggestions in that many columns."""
+        for index, button in enumerate(self.buttons):
+            self._grid.addWidget(button, index // columns, index % columns)
+        for column in range(self._theme.metrics.suggestion_columns):
+            self._grid.setColumnStretch(column, 1 if column < columns else 0)
+
+    def show_model(self, name: str) -> None:
+        """Name the model that will answer."""
+        self._title.setText(name or self.tr("Ask anything"))
+        self._privacy.setText(
+            self.tr("It runs on this computer. What you write and what it answers stay here.")
+        )

@@ -1,0 +1,106 @@
+"""Formulas inside a text document: drawn from SVG at paint time, so sharp at every scale."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QByteArray, QRect, QRectF, QSizeF, Qt
+from PySide6.QtGui import (
+    QFontMetricsF,
+    QPainter,
+    QPyTextObject,
+    QTextCharFormat,
+    QTextDocument,
+    QTextFormat,
+)
+from PySide6.QtSvg import QSvgRenderer
+
+from app.render.formulas import FormulaImage, render_formula
+
+FORMULA_OBJECT = QTextFormat.ObjectTypes.UserObject.value + 1
+_TEX = QTextFormat.Property.UserProperty.value + 1
+_DISPLAY = QTextFormat.Property.UserProperty.value + 2
+OBJECT_CHARACTER = "￼"
+
+
+def formula_format(base: QTextCharFormat, tex: str, display: bool) -> QTextCharFormat | None:
+    """Format of the object character that stands for the formula; None if it cannot be drawn."""
+    if render_formula(tex, base.font().pixelSize(), display) is None:
+        return None
+    text_format = QTextCharFormat(base)
+    text_format.setObjectType(FORMULA_OBJECT)
+    text_format.setProperty(_TEX, tex)
+    text_format.setProperty(_DISPLAY, display)
+    # Middle is the one alignment whose baseline can be computed; see `_box`.
+    text_format.setVerticalAlignment(QTextCharFormat.VerticalAlignment.AlignMiddle)
+    return text_format
+
+
+def formula_source(text_format: QTextFormat) -> str:
+    """TeX with dollar signs, for copying; empty where the format is not a formula's."""
+    tex = text_format.property(_TEX)
+    if not isinstance(tex, str):
+        return ""
+    return f"$${tex}$$" if text_format.property(_DISPLAY) else f"${tex}$"
+
+
+class FormulaObject(QPyTextObject):
+    """Sizes and paints formulas; one serves many documents."""
+
+    def __init__(self, parent: QTextDocument) -> None:
+        super().__init__(parent)
+        self._renderers: dict[tuple[str, str], QSvgRenderer] = {}
+
+    def intrinsicSize(self, doc: QTextDocument, posInDocument: int, format: QTextFormat) -> QSizeF:  # noqa: N803 - Qt's name
+        """Width and height of the formula, at most as wide as the document."""
+        box = self._box(doc, format)
+        return QSizeF(box[0], box[1]) if box else QSizeF(0, 0)
+
+    def drawObject(
+        self,
+        painter: QPainter,
+        rect: QRectF | QRect,
+        doc: QTextDocument,
+        posInDocument: int,  # noqa: N803 - Qt's name
+        format: QTextFormat,
+    ) -> None:
+        """Paint the formula in the colour of its text."""
+        box = self._box(doc, format)
+        image = self._image(format)
+        if box is None or image is None:
+            return
+        width, _, rise, scale = box
+        height = (image.ascent + image.descent) * scale
+        top = rect.top() + rise - image.ascent * scale
+        color = format.toCharFormat().foreground().color().name()
+        self._renderer(image, color).render(painter, QRectF(rect.left(), top, width, height))
+
+    def _image(self, text_format: QTextFormat) -> FormulaImage | None:
+        tex, display = text_format.property(_TEX), text_format.property(_DISPLAY)
+        size_px = text_format.toCharFormat().font().pixelSize()
+        return render_formula(str(tex), size_px, bool(display))
+
+    def _box(
+        self, doc: QTextDocument, text_format: QTextFormat
+    ) -> tuple[float, float, float, float] | None:
+        """Width, height, distance of the baseline from the top, and scale.
+
+        Qt sets a middle-aligned object `(height + x_height / 2) / 2` above the baseline, so the
+        height is chosen such that this holds both the ascent and the descent.
+        """
+        image = self._image(text_format)
+        if image is None:
+            return None
+        room = doc.textWidth()
+        scale = min(1.0, room / image.width) if room > 0 else 1.0
+        ascent, descent = image.ascent * scale, image.descent * scale
+        half_x = QFontMetricsF(text_format.toCharFormat().font()).xHeight() / 2
+        height = max(2 * ascent - half_x, 2 * descent + half_x)
+        return image.width * scale, height, (height + half_x) / 2, scale
+
+    def _renderer(self, image: FormulaImage, color: str) -> QSvgRenderer:
+        key = (image.svg, color)
+        if key not in self._renderers:
+            source = image.svg.replace("black", color)
+            renderer = QSvgRenderer(QByteArray(source.encode()))
+            renderer.setAspectRatioMode(Qt.AspectRatioMode.KeepAspectRatio)
+            self._renderers[key] = renderer
+        return self._renderers[key]

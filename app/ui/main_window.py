@@ -1,0 +1,341 @@
+"""The window: places the parts, passes what they want on as its own signals, shows what it is told.
+
+It satisfies `app.chat_view.ChatView`; its signals are the intentions listed there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QByteArray, QEvent, Qt, Signal
+from PySide6.QtGui import QCloseEvent, QKeySequence, QResizeEvent, QShortcut
+from PySide6.QtWidgets import QApplication, QStackedWidget, QSystemTrayIcon, QVBoxLayout, QWidget
+
+from app.chat_view import ChatState, ModelChoice, Notice, Status
+from app.conversation import Conversation, ConversationSummary, Exchange
+from app.settings import Settings, WindowState, with_value
+from app.ui.composer import MAX_CHARS, Composer
+from app.ui.conversation_list import ConversationList
+from app.ui.empty_chat import EmptyChat
+from app.ui.header_bar import HeaderBar
+from app.ui.notice_bar import NoticeBar
+from app.ui.pane_share import PaneShare
+from app.ui.settings_panel import SettingsPanel
+from app.ui.side_panels import SidePanels
+from app.ui.status_bar import StatusBar
+from app.ui.theme import Theme
+from app.ui.transcript_view import TranscriptView
+from engine.api import Channel
+
+
+class MainWindow(QWidget):
+    """Signals: see `app.chat_view`.
+
+    Args:
+        theme: colours, fonts and icons, shared with the wizard.
+    """
+
+    submitted = Signal(str)
+    stop_requested = Signal()
+    answer_now_requested = Signal()
+    regenerate_requested = Signal(str)
+    edit_requested = Signal(str, str)
+    continue_requested = Signal(str)
+    reply_chosen = Signal(str, int)
+    new_chat_requested = Signal()
+    conversation_selected = Signal(str)
+    rename_requested = Signal(str, str)
+    delete_requested = Signal(str)
+    undo_delete_requested = Signal(str)
+    search_changed = Signal(str)
+    draft_changed = Signal(str)
+    settings_changed = Signal(object)
+    model_selected = Signal(str)
+    add_model_requested = Signal()
+    free_memory_requested = Signal()
+    action_requested = Signal(str)
+    closing = Signal()
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self._settings = Settings()
+        self._state = ChatState.IDLE
+        self._tray: QSystemTrayIcon | None = None
+        self.setObjectName("window")
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self.setWindowTitle(self.tr("Thinkpane"))
+        self._share = PaneShare(self)
+        self.header = HeaderBar(theme, self)
+        self.chats = ConversationList(theme)
+        self.transcript = TranscriptView(theme, self._share)
+        self.empty = EmptyChat(theme)
+        self.notices = NoticeBar(theme)
+        self.composer = Composer(theme)
+        self.settings_panel = SettingsPanel(theme)
+        self.panels = SidePanels(theme, self.chats, self._build_center(), self.settings_panel)
+        self.status = StatusBar(theme, self)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.header)
+        column.addWidget(self.panels, 1)
+        column.addWidget(self.status)
+        theme.dress(self)
+        self._connect_parts()
+        self._make_shortcuts()
+        metrics = theme.metrics
+        self.setMinimumSize(metrics.window_min_width, metrics.window_min_height)
+        self.resize(metrics.window_width, metrics.window_height)
+        self.composer.setFocus()
+
+    def _build_center(self) -> QWidget:
+        metrics = self._theme.metrics
+        center = QWidget()
+        center.setObjectName("center")
+        column = QVBoxLayout(center)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        self._pages = QStackedWidget(center)
+        self._pages.addWidget(self.empty)
+        self._pages.addWidget(self.transcript)
+        column.addWidget(self._pages, 1)
+        self._foot = QVBoxLayout()
+        self._foot.setSpacing(metrics.gap_s)
+        self._foot.addWidget(self.notices)
+        self._foot.addWidget(self.composer)
+        column.addLayout(self._foot)
+        return center
+
+    def _connect_parts(self) -> None:
+        composer, chats, transcript = self.composer, self.chats, self.transcript
+        composer.submitted.connect(self.submitted)
+        composer.stop_requested.connect(self.stop_requested)
+        composer.draft_changed.connect(self.draft_changed)
+        composer.thinking_toggled.connect(self._on_thinking_enabled)
+        composer.paste_refused.connect(self._on_paste_refused)
+        chats.new_chat_requested.connect(self._on_new_chat)
+        chats.conversation_selected.connect(self._on_conversation)
+        chats.rename_requested.connect(self.rename_requested)
+        chats.delete_requested.connect(self.delete_requested)
+        chats.undo_delete_requested.connect(self.undo_delete_requested)
+        chats.search_changed.connect(self.search_changed)
+        transcript.answer_now_requested.connect(self.answer_now_requested)
+        transcript.regenerate_requested.connect(self.regenerate_requested)
+        transcript.edit_requested.connect(self.edit_requested)
+        transcript.continue_requested.connect(self.continue_requested)
+        transcript.reply_chosen.connect(self.reply_chosen)
+        self.empty.suggestion_chosen.connect(self._on_suggestion)
+        self.settings_panel.settings_changed.connect(self._on_settings)
+        self._share.thinking_toggled.connect(self._on_thinking_shown)
+        picker = self.header.picker
+        picker.model_selected.connect(self.model_selected)
+        picker.add_model_requested.connect(self.add_model_requested)
+        picker.free_memory_requested.connect(self.free_memory_requested)
+        self.header.list_button.clicked.connect(lambda: self.panels.toggle("left"))
+        self.header.settings_button.clicked.connect(lambda: self.panels.toggle("right"))
+        self.notices.action_requested.connect(self.action_requested)
+
+    def _make_shortcuts(self) -> None:
+        for keys, slot in (
+            ("Ctrl+B", lambda: self.panels.toggle("left")),
+            ("Ctrl+,", lambda: self.panels.toggle("right")),
+            ("Ctrl+T", self._share.toggle_thinking),
+            ("Ctrl+N", self._on_new_chat),
+            ("Ctrl+F", self._on_find),
+            ("Ctrl+L", self._on_composer_key),
+            ("Ctrl+M", self.header.picker.open_menu),
+            ("Ctrl+End", self.transcript.jump_to_latest),
+            ("Escape", self._on_escape),
+        ):
+            shortcut = QShortcut(QKeySequence(keys), self)
+            shortcut.activated.connect(slot)
+
+    # What the controllers tell: app.chat_view.ChatView.
+
+    def show_conversations(
+        self, summaries: Sequence[ConversationSummary], selected_id: str | None
+    ) -> None:
+        """Fill the list."""
+        self.chats.show_conversations(summaries, selected_id)
+
+    def show_conversation(self, conversation: Conversation) -> None:
+        """Show a whole chat and its draft."""
+        self.transcript.show_exchanges(conversation.exchanges)
+        self.composer.set_text(conversation.draft)
+        self._show_page(bool(conversation.exchanges))
+        self.composer.setFocus()
+
+    def show_exchange(self, exchange: Exchange) -> None:
+        """Add an exchange, or replace what is shown of it."""
+        self._show_page(True)
+        self.transcript.show_exchange(exchange)
+
+    def remove_exchanges_after(self, exchange_id: str) -> None:
+        """Take away all later exchanges."""
+        self.transcript.remove_after(exchange_id)
+
+    def append_delta(self, exchange_id: str, channel: Channel, text: str, token_count: int) -> None:
+        """Add streamed text."""
+        self.transcript.append_delta(exchange_id, channel, text, token_count)
+
+    def show_prefill(self, exchange_id: str, done_tokens: int, total_tokens: int) -> None:
+        """Show how much of the prompt has been read."""
+        self.transcript.show_prefill(exchange_id, done_tokens, total_tokens)
+
+    def show_chat_state(self, state: ChatState) -> None:
+        """Send or Stop, timers, Answer now."""
+        self._state = state
+        self.composer.set_busy(state is not ChatState.IDLE)
+        self.composer.set_stopping(state is ChatState.STOPPING)
+        self.transcript.show_state(state)
+
+    def show_models(self, choices: Sequence[ModelChoice], active_id: str | None) -> None:
+        """Fill the model picker."""
+        self.header.picker.show_models(choices, active_id)
+        active = next((choice.label for choice in choices if choice.model_id == active_id), "")
+        self.empty.show_model(active)
+
+    def show_status(self, status: Status) -> None:
+        """Fill the status bar."""
+        self.status.show_status(status)
+
+    def show_settings(self, settings: Settings) -> None:
+        """Fill the settings panel; theme and font size follow."""
+        self._settings = settings
+        self.settings_panel.show_settings(settings)
+        self.composer.set_thinking(settings.thinking_enabled)
+        budget = settings.thinking_budget_tokens if settings.thinking_enabled else None
+        self._share.set_budget(budget)
+        self._share.set_thinking_shown(settings.show_thinking)
+        self._theme.set_look(settings.theme, settings.font_size)
+
+    def show_memory_plan(self, text: str, fits: bool) -> None:
+        """Show what the model needs on this device."""
+        self.settings_panel.show_memory_plan(text, fits)
+
+    def show_notice(self, notice: Notice) -> None:
+        """Show a sentence above the composer."""
+        self.notices.show_notice(notice)
+
+    def hide_notice(self, key: str) -> None:
+        """Take the notice away."""
+        self.notices.hide_notice(key)
+
+    def notify(self, title: str, text: str) -> None:
+        """Tell the desktop, if the window is not the one in use."""
+        if self.isActiveWindow():
+            return
+        QApplication.alert(self)
+        if not QSystemTrayIcon.isSystemTrayAvailable():
+            return
+        if self._tray is None:
+            self._tray = QSystemTrayIcon(self._theme.icon("thinking", "accent"), self)
+            self._tray.messageClicked.connect(self.activateWindow)
+        self._tray.show()
+        self._tray.showMessage(title, text)
+
+    # What the window remembers of itself.
+
+    def window_state(self) -> WindowState:
+        """Geometry, panels and the splitter, to be saved."""
+        geometry = bytes(self.saveGeometry().toBase64().data()).decode("ascii")
+        return WindowState(
+            thinking_share=self._share.share,
+            list_collapsed=self.panels.is_collapsed("left"),
+            settings_collapsed=self.panels.is_collapsed("right"),
+            geometry=geometry,
+            list_width=self.panels.width_of("left"),
+            settings_width=self.panels.width_of("right"),
+        )
+
+    def restore_window_state(self, state: WindowState) -> None:
+        """Put the window back as it was; a place on a missing screen is Qt's to mend."""
+        if state.geometry:
+            self.restoreGeometry(QByteArray.fromBase64(state.geometry.encode("ascii")))
+        self.panels.restore("left", state.list_width, state.list_collapsed)
+        self.panels.restore("right", state.settings_width, state.settings_collapsed)
+        self._share.set_share(state.thinking_share)
+
+    # What the parts want.
+
+    def _show_page(self, has_exchanges: bool) -> None:
+        self._pages.setCurrentWidget(self.transcript if has_exchanges else self.empty)
+
+    def _on_new_chat(self) -> None:
+        self._leave_chat()
+        self.new_chat_requested.emit()
+
+    def _on_conversation(self, conversation_id: str) -> None:
+        self._leave_chat()
+        self.conversation_selected.emit(conversation_id)
+
+    def _leave_chat(self) -> None:
+        """What is typed belongs to the chat that is left; tell it before another one is shown."""
+        self.composer.flush_draft()
+        self.panels.close_overlays()
+
+    def _on_suggestion(self, text: str) -> None:
+        self.composer.set_text(text)
+        self.composer.setFocus()
+
+    def _on_settings(self, settings: object) -> None:
+        if isinstance(settings, Settings):
+            self._change(settings)
+
+    def _on_thinking_enabled(self, enabled: bool) -> None:
+        self._change(with_value(self._settings, "thinking_enabled", enabled))
+
+    def _on_thinking_shown(self, shown: bool) -> None:
+        self._change(with_value(self._settings, "show_thinking", shown))
+
+    def _change(self, settings: Settings) -> None:
+        self.show_settings(settings)
+        self.settings_changed.emit(settings)
+
+    def _on_paste_refused(self, count: int) -> None:
+        text = self.tr(
+            "The text has {count} characters; a question holds {most}. Nothing was pasted."
+        )
+        self.show_notice(
+            Notice("paste", text.format(count=f"{count:,}", most=f"{MAX_CHARS:,}"), "warn")
+        )
+
+    def _on_find(self) -> None:
+        if not self.panels.is_shown("left"):
+            self.panels.toggle("left")
+        self.chats.search.setFocus()
+        self.chats.search.selectAll()
+
+    def _on_composer_key(self) -> None:
+        self.panels.close_overlays()
+        self.composer.setFocus()
+
+    def _on_escape(self) -> None:
+        if self.panels.close_overlays():
+            return
+        if self._state not in (ChatState.IDLE, ChatState.STOPPING):
+            self.stop_requested.emit()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Fold what a narrow window has no room for."""
+        super().resizeEvent(event)
+        metrics = self._theme.metrics
+        folded = event.size().width() < metrics.fold_below
+        self._share.set_folded(folded)
+        self.empty.set_columns(1 if folded else metrics.suggestion_columns)
+        side = metrics.gap_m if folded else metrics.gap_xl
+        self._foot.setContentsMargins(side, metrics.gap_s, side, metrics.gap_l)
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Coming back to the window takes its tray message away."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.ActivationChange and self._tray is not None:
+            self._tray.setVisible(not self.isActiveWindow())
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        """Tell what is still being typed, then that the window closes."""
+        self.composer.flush_draft()
+        self.settings_panel.flush()
+        self.closing.emit()
+        super().closeEvent(event)

@@ -1,0 +1,119 @@
+"""The header's place of the model: its name, its state, and the menu of all models."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QHBoxLayout, QMenu, QWidget
+
+from app.chat_view import ModelChoice, ModelState
+from app.ui.controls import ElidedLabel, TextButton
+from app.ui.meter import Meter
+from app.ui.theme import Theme
+
+_BUSY = (ModelState.DOWNLOADING, ModelState.VERIFYING, ModelState.LOADING)
+
+
+class ModelPicker(QWidget):
+    """A pill with a menu, and beside it the progress of a model that is not ready yet.
+
+    Signals:
+        model_selected(str): model id.
+        add_model_requested, free_memory_requested: the menu's last two lines.
+    """
+
+    model_selected = Signal(str)
+    add_model_requested = Signal()
+    free_memory_requested = Signal()
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._choices: tuple[ModelChoice, ...] = ()
+        self._active_id: str | None = None
+        metrics = theme.metrics
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(metrics.gap_l)
+        self.button = TextButton(self.tr("Choose a model"), "pill", self)
+        self.button.setAccessibleName(self.tr("Model"))
+        self.button.setToolTip(self.tr("Choose the model (Ctrl+M)"))
+        self.menu = QMenu(self)
+        self.menu.setToolTipsVisible(True)
+        self.menu.aboutToShow.connect(self._fill_menu)
+        self.button.clicked.connect(self.open_menu)
+        row.addWidget(self.button)
+        self._detail = ElidedLabel("quiet", self)
+        row.addWidget(self._detail, 1)
+        self.meter = Meter(theme, self.tr("Progress"), metrics.meter_small_width, self)
+        row.addWidget(self.meter)
+        theme.changed.connect(self._on_theme)
+        self._on_theme()
+        self.show_models((), None)
+
+    @property
+    def detail_text(self) -> str:
+        """What stands beside the button."""
+        return self._detail.full_text()
+
+    def show_models(self, choices: Sequence[ModelChoice], active_id: str | None) -> None:
+        """Show which model answers and what another one is doing."""
+        self._choices, self._active_id = tuple(choices), active_id
+        active = next((choice for choice in choices if choice.model_id == active_id), None)
+        if active is None:
+            self.button.setText(self.tr("Choose a model"))
+        elif active.is_demo:
+            self.button.setText(self.tr("Demo model: only small tasks"))
+        else:
+            self.button.setText(active.label)
+        busy = next((choice for choice in choices if choice.state in _BUSY), None)
+        failed = active if active and active.state is ModelState.FAILED else None
+        shown = busy or failed
+        self._detail.set_full_text(self._describe(shown) if shown else "")
+        self._detail.setVisible(shown is not None)
+        self.meter.setVisible(busy is not None)
+        if busy:
+            self.meter.set_share(busy.progress)
+
+    def _describe(self, choice: ModelChoice) -> str:
+        percent = f"{choice.progress:.0%}".replace("%", " %")
+        words = {
+            ModelState.ABSENT: self.tr("not on disk"),
+            ModelState.DOWNLOADING: self.tr("downloading {percent}").format(percent=percent),
+            ModelState.VERIFYING: self.tr("checking {percent}").format(percent=percent),
+            ModelState.ON_DISK: self.tr("on disk"),
+            ModelState.LOADING: self.tr("loading {percent}").format(percent=percent),
+            ModelState.READY: self.tr("ready"),
+            ModelState.FAILED: self.tr("failed"),
+        }
+        text = f"{choice.label} {words[choice.state]}"
+        return f"{text} · {choice.detail}" if choice.detail else text
+
+    def open_menu(self) -> None:
+        """Open the menu below the button."""
+        self.menu.popup(self.button.mapToGlobal(self.button.rect().bottomLeft()))
+
+    def _fill_menu(self) -> None:
+        self.menu.clear()
+        for choice in self._choices:
+            action = self.menu.addAction(self._describe(choice))
+            if choice.model_id == self._active_id:
+                action.setIcon(self._theme.icon("check", "accent"))
+            action.setData(choice.model_id)
+            action.triggered.connect(
+                lambda _=False, model_id=choice.model_id: self.model_selected.emit(model_id)
+            )
+        if self._choices:
+            self.menu.addSeparator()
+        add = self.menu.addAction(self._theme.icon("plus"), self.tr("Add a model…"))
+        add.triggered.connect(self.add_model_requested)
+        loaded = any(choice.state is ModelState.READY for choice in self._choices)
+        free = self.menu.addAction(self.tr("Free GPU memory"))
+        free.setEnabled(loaded)
+        free.setToolTip(self.tr("Unload the model; the next question loads it again"))
+        free.triggered.connect(self.free_memory_requested)
+
+    def _on_theme(self) -> None:
+        self.button.setIcon(self._theme.icon("chevron-down"))
+        self.button.setLayoutDirection(self.layoutDirection().RightToLeft)

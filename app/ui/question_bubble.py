@@ -1,0 +1,169 @@
+"""The question: a bubble on the right, which turns into an editor."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QFrame, QPlainTextEdit, QWidget
+
+from app.render.blocks import Paragraph, Span
+from app.render.visible import with_visible_controls
+from app.ui.controls import TextButton
+from app.ui.rich_text import RichText
+from app.ui.theme import Theme
+
+FOLDED_CHARS = 1_500
+FOLDED_LINES = 16
+
+
+class _Editor(QPlainTextEdit):
+    """Ctrl+Enter asks again, Esc gives up; plain Enter breaks the line."""
+
+    accepted = Signal()
+    rejected = Signal()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        enter = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+        if enter and event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+            self.accepted.emit()
+        elif event.key() == Qt.Key.Key_Escape:
+            self.rejected.emit()
+        else:
+            super().keyPressEvent(event)
+
+
+class QuestionBubble(QWidget):
+    """Takes the full width of the exchange; the bubble inside is as wide as its text.
+
+    Signals:
+        edited(str): the changed question, to be asked again.
+        height_changed: call `arrange` again.
+    """
+
+    edited = Signal(str)
+    height_changed = Signal()
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._question = ""
+        self._unfolded = False
+        self._frame = QFrame(self)
+        self._frame.setObjectName("bubble")
+        self._text = RichText(theme, "text", scrolls=False, parent=self._frame)
+        self._text.setAccessibleName(self.tr("Question"))
+        self._more = TextButton("", "link", self._frame)
+        self._more.clicked.connect(self._on_more)
+        self._editor = _Editor(self._frame)
+        self._editor.setObjectName("field")
+        self._editor.setAccessibleName(self.tr("Edit the question"))
+        self._editor.accepted.connect(self._on_accept)
+        self._editor.rejected.connect(self._end_edit)
+        self._ask = TextButton(self.tr("Ask again"), "primary", self._frame)
+        self._ask.setToolTip(self.tr("Ask the changed question (Ctrl+Enter)"))
+        self._ask.clicked.connect(self._on_accept)
+        self._cancel = TextButton(self.tr("Cancel"), "plain", self._frame)
+        self._cancel.clicked.connect(self._end_edit)
+        self._end_edit()
+
+    @property
+    def editor(self) -> QPlainTextEdit:
+        """The editor, shown while editing."""
+        return self._editor
+
+    def set_question(self, question: str) -> None:
+        """Show that question; a long one is folded."""
+        if question != self._question:
+            self._question = question
+            self.redraw()
+
+    def redraw(self) -> None:
+        """Draw again, after fonts or colours changed."""
+        shown = self._question
+        if self._is_long() and not self._unfolded:
+            lines = shown[:FOLDED_CHARS].split("\n")[:FOLDED_LINES]
+            shown = "\n".join(lines) + " …"
+        self._text.clear_blocks()
+        self._text.write((Paragraph((Span(with_visible_controls(shown)),)),), ())
+        self._more.setText(
+            self.tr("Show less")
+            if self._unfolded
+            else self.tr("Show all {count} characters").format(count=f"{len(self._question):,}")
+        )
+        self.height_changed.emit()
+
+    def begin_edit(self) -> None:
+        """Turn into an editor with the question in it."""
+        self._editor.setPlainText(self._question)
+        self._show_editor(True)
+        self._editor.setFocus()
+        self._editor.selectAll()
+
+    def _end_edit(self) -> None:
+        self._show_editor(False)
+
+    def _show_editor(self, editing: bool) -> None:
+        for widget in (self._editor, self._ask, self._cancel):
+            widget.setVisible(editing)
+        self._text.setVisible(not editing)
+        self._more.setVisible(not editing and self._is_long())
+        self.height_changed.emit()
+
+    def _is_long(self) -> bool:
+        many_lines = self._question.count("\n") > FOLDED_LINES
+        return len(self._question) > FOLDED_CHARS or many_lines
+
+    def _on_more(self) -> None:
+        self._unfolded = not self._unfolded
+        self.redraw()
+
+    def _on_accept(self) -> None:
+        question = self._editor.toPlainText().strip()
+        if question:
+            self._end_edit()
+            self.edited.emit(question)
+
+    def arrange(self, width: int) -> int:
+        """Place the bubble at that width; returns the height needed."""
+        metrics = self._theme.metrics
+        pad_x, pad_y = metrics.bubble_padding_x, metrics.bubble_padding_y
+        most = max(metrics.bubble_min_width, width * metrics.bubble_max_percent // 100)
+        if not self._editor.isHidden():
+            return self._arrange_editor(width, most)
+        inner = most - 2 * pad_x
+        self._text.height_for(inner)
+        ideal = min(inner, int(self._text.document().idealWidth()) + 1)
+        self._more.setVisible(self._is_long())
+        if self._is_long():
+            ideal = max(ideal, self._more.sizeHint().width())
+        # The last block's bottom margin belongs to the space between blocks, not to the bubble.
+        height = self._text.height_for(ideal) - metrics.gap_s
+        self._text.setGeometry(pad_x, pad_y, ideal, height)
+        if self._is_long():
+            self._more.setGeometry(
+                pad_x - metrics.gap_xs,
+                pad_y + height,
+                self._more.sizeHint().width(),
+                metrics.pane_header_height,
+            )
+            height += metrics.pane_header_height
+        total = height + 2 * pad_y
+        self._frame.setGeometry(width - ideal - 2 * pad_x, 0, ideal + 2 * pad_x, total)
+        return total
+
+    def _arrange_editor(self, width: int, most: int) -> int:
+        metrics = self._theme.metrics
+        pad = metrics.bubble_padding_y
+        height = metrics.prompt_box_height
+        self._editor.setGeometry(pad, pad, most - 2 * pad, height)
+        right = most - pad
+        top = pad + height + metrics.gap_s
+        bottom = top
+        for button in (self._ask, self._cancel):
+            size = button.sizeHint()
+            right -= size.width()
+            button.setGeometry(right, top, size.width(), size.height())
+            right -= metrics.gap_s
+            bottom = max(bottom, top + size.height())
+        self._frame.setGeometry(width - most, 0, most, bottom + pad)
+        return bottom + pad

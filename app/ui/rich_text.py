@@ -1,0 +1,119 @@
+"""Read-only text of the model: grows by blocks, loads nothing, opens nothing by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from PySide6.QtCore import QMimeData, Qt, QUrl
+from PySide6.QtGui import QTextCursor, QTextOption, QWheelEvent
+from PySide6.QtWidgets import QFrame, QTextBrowser, QWidget
+
+from app.render.blocks import Block
+from app.ui.document_writer import LINE_SEPARATOR, DocumentWriter
+from app.ui.formula_object import FORMULA_OBJECT, OBJECT_CHARACTER, FormulaObject, formula_source
+from app.ui.link_guard import ask_to_open
+from app.ui.theme import Theme
+
+
+class RichText(QTextBrowser):
+    """Blocks in a text document, of which the last few may still change.
+
+    Args:
+        theme: colours and fonts.
+        role: "text" for answers, "thinking" for thoughts.
+        scrolls: whether it scrolls itself; otherwise its owner gives it the height it needs.
+        parent: the owner.
+    """
+
+    def __init__(
+        self,
+        theme: Theme,
+        role: Literal["text", "thinking"],
+        *,
+        scrolls: bool,
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._role: Literal["text", "thinking"] = role
+        self._scrolls = scrolls
+        self._fixed_end = 0
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setUndoRedoEnabled(False)
+        self.setOpenLinks(False)
+        self.anchorClicked.connect(self._on_link)
+        off = Qt.ScrollBarPolicy.ScrollBarAlwaysOff
+        self.setHorizontalScrollBarPolicy(off)
+        if not scrolls:
+            self.setVerticalScrollBarPolicy(off)
+        self.setTextInteractionFlags(
+            Qt.TextInteractionFlag.TextBrowserInteraction
+            | Qt.TextInteractionFlag.TextSelectableByKeyboard
+        )
+        document = self.document()
+        document.setDocumentMargin(0)
+        option = document.defaultTextOption()
+        option.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
+        document.setDefaultTextOption(option)
+        layout = document.documentLayout()
+        layout.registerHandler(FORMULA_OBJECT, FormulaObject(document))
+
+    def write(self, closed: Sequence[Block], tail: Sequence[Block]) -> None:
+        """Append closed blocks for good, and the tail until the next call."""
+        writer = DocumentWriter(self._theme, self._role)
+        cursor = QTextCursor(self.document())
+        cursor.beginEditBlock()
+        cursor.setPosition(self._fixed_end)
+        cursor.movePosition(QTextCursor.MoveOperation.End, QTextCursor.MoveMode.KeepAnchor)
+        cursor.removeSelectedText()
+        if self._fixed_end == 0 and (block_list := cursor.block().textList()):
+            block_list.remove(cursor.block())
+        for block in closed:
+            writer.write(cursor, block)
+        self._fixed_end = cursor.position()
+        for block in tail:
+            writer.write(cursor, block)
+        cursor.endEditBlock()
+
+    def clear_blocks(self) -> None:
+        """Take everything away."""
+        self._fixed_end = 0
+        self.document().clear()
+
+    def height_for(self, width: int) -> int:
+        """Height of the whole text at that width, in pixels."""
+        document = self.document()
+        if document.textWidth() != width:
+            document.setTextWidth(width)
+        return int(document.size().height() + 0.999)
+
+    def loadResource(self, type: int, name: QUrl | str) -> object:
+        """Nothing is ever loaded, whatever the text asks for."""
+        return None
+
+    def createMimeDataFromSelection(self) -> QMimeData:
+        """Copies as plain text, formulas as TeX."""
+        cursor = self.textCursor()
+        begin = cursor.selectionStart()
+        pieces = []
+        for offset, char in enumerate(cursor.selectedText()):
+            if char == OBJECT_CHARACTER:
+                probe = QTextCursor(self.document())
+                probe.setPosition(begin + offset + 1)
+                pieces.append(formula_source(probe.charFormat()))
+            else:
+                pieces.append("\n" if char in ("\u2029", LINE_SEPARATOR) else char)
+        data = QMimeData()
+        data.setText("".join(pieces))
+        return data
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        """Leave the wheel to the conversation unless this text scrolls itself."""
+        if self._scrolls and self.verticalScrollBar().maximum() > 0:
+            super().wheelEvent(event)
+        else:
+            event.ignore()
+
+    def _on_link(self, url: QUrl) -> None:
+        ask_to_open(self, url.toString(QUrl.ComponentFormattingOption.FullyEncoded))

@@ -1,0 +1,135 @@
+"""The settings on the right, made from `app.settings.FIELDS`."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
+
+from app.settings import (
+    FIELDS,
+    SECTIONS,
+    Settings,
+    default_of,
+    warnings,
+    with_section_defaults,
+    with_value,
+)
+from app.ui.controls import TextButton, label, set_role
+from app.ui.setting_row import SettingRow, translated
+from app.ui.theme import Theme
+
+BESIDE_COMPOSER = frozenset({"thinking_enabled"})
+"""Settings whose only switch stands beside the composer."""
+
+
+class SettingsPanel(QScrollArea):
+    """Shows the settings and asks for other ones.
+
+    Signals:
+        settings_changed(object): the new Settings.
+    """
+
+    settings_changed = Signal(object)
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._settings = Settings()
+        self.rows: dict[str, SettingRow] = {}
+        self._resets: dict[str, TextButton] = {}
+        self.setObjectName("settingsPanel")
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setWidgetResizable(True)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setAccessibleName(self.tr("Settings"))
+        metrics = theme.metrics
+        body = QWidget()
+        body.setObjectName("settingsBody")
+        self.setWidget(body)
+        self._column = QVBoxLayout(body)
+        self._column.setContentsMargins(metrics.gap_l, metrics.gap_m, metrics.gap_l, metrics.gap_l)
+        self._column.setSpacing(metrics.gap_s)
+        self._column.addWidget(label(self.tr("Settings"), "brand", body))
+        self._memory = label("", "quiet", body)
+        self._memory.setWordWrap(True)
+        self._memory.hide()
+        for section in SECTIONS:
+            self._add_section(section, body)
+        self._column.addStretch(1)
+        self.show_settings(self._settings)
+
+    def _add_section(self, section: str, body: QWidget) -> None:
+        metrics = self._theme.metrics
+        self._column.addSpacing(metrics.gap_s)
+        head = QHBoxLayout()
+        head.addWidget(label(translated(section), "group", body), 1)
+        reset = TextButton(self.tr("Reset"), "link", body)
+        reset.setAccessibleName(self.tr("Reset {section}").format(section=translated(section)))
+        reset.setToolTip(self.tr("Back to the advised values"))
+        reset.clicked.connect(lambda: self._reset(section))
+        policy = reset.sizePolicy()
+        policy.setRetainSizeWhenHidden(True)
+        reset.setSizePolicy(policy)
+        self._resets[section] = reset
+        head.addWidget(reset)
+        self._column.addLayout(head)
+        for field in FIELDS:
+            if field.section != section or field.name in BESIDE_COMPOSER:
+                continue
+            row = SettingRow(self._theme, field, body)
+            row.value_chosen.connect(self._on_value)
+            self.rows[field.name] = row
+            self._column.addWidget(row)
+            if field.name == "context_tokens":
+                self._column.addWidget(self._memory)
+
+    @property
+    def settings(self) -> Settings:
+        """What is shown."""
+        return self._settings
+
+    @property
+    def memory_text(self) -> str:
+        """The sentence on the memory that the model needs."""
+        return self._memory.text()
+
+    def show_settings(self, settings: Settings) -> None:
+        """Show those values and the cautions that go with them."""
+        self._settings = settings
+        cautions = warnings(settings)
+        for name, row in self.rows.items():
+            row.show_value(getattr(settings, name))
+            row.show_warning(cautions.get(name, ""))
+        for section, reset in self._resets.items():
+            reset.setVisible(
+                any(
+                    getattr(settings, field.name) != default_of(settings, field.name)
+                    for field in FIELDS
+                    if field.section == section and field.name not in BESIDE_COMPOSER
+                )
+            )
+
+    def show_memory_plan(self, text: str, fits: bool) -> None:
+        """Show what the model needs on this device; in the danger colour if it is too much."""
+        self._memory.setText(text)
+        set_role(self._memory, "role", "quiet" if fits else "danger")
+        self._memory.setVisible(bool(text))
+
+    def flush(self) -> None:
+        """Hand over what is still being typed."""
+        for row in self.rows.values():
+            row.flush()
+
+    def _on_value(self, name: str, value: object) -> None:
+        if getattr(self._settings, name) == value:
+            return
+        self._change(with_value(self._settings, name, value))
+
+    def _reset(self, section: str) -> None:
+        enabled = self._settings.thinking_enabled
+        settings = with_section_defaults(self._settings, section)
+        self._change(with_value(settings, "thinking_enabled", enabled))
+
+    def _change(self, settings: Settings) -> None:
+        self.show_settings(settings)
+        self.settings_changed.emit(settings)

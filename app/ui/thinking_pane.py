@@ -1,0 +1,206 @@
+"""The margin note: the model's thinking, with a header that counts."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QRect, Qt, Signal
+from PySide6.QtGui import QPainter, QPainterPath, QPaintEvent
+from PySide6.QtWidgets import QWidget
+
+from app.render.stream import MarkdownStream
+from app.ui import wording
+from app.ui.controls import ElidedLabel, TextButton, label
+from app.ui.pane_share import PaneShare
+from app.ui.rich_text import RichText
+from app.ui.theme import Theme
+
+
+class ThinkingPane(QWidget):
+    """Header and text of the thinking; the text scrolls inside and never asks for more room.
+
+    Signals:
+        answer_now_requested: the reader has seen enough thinking.
+    """
+
+    answer_now_requested = Signal()
+
+    def __init__(self, theme: Theme, share: PaneShare, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._share = share
+        self._stream = MarkdownStream()
+        self._finished = False
+        self._following = True
+        self._visible = QRect()
+        self._title = label(self.tr("Thinking"), "strong", self)
+        self._counter = ElidedLabel("quiet", self)
+        self._answer_now = TextButton(self.tr("Answer now"), "accent", self)
+        self._answer_now.setToolTip(self.tr("End the thinking and go on with the answer"))
+        self._answer_now.clicked.connect(self.answer_now_requested)
+        self._answer_now.hide()
+        self._hide = TextButton(self.tr("Hide"), "link", self)
+        self._hide.clicked.connect(share.toggle_thinking)
+        self._text = RichText(theme, "thinking", scrolls=True, parent=self)
+        self._text.setAccessibleName(self.tr("Thinking text"))
+        self._text.verticalScrollBar().valueChanged.connect(self._on_scrolled)
+        self._empty = label(self.tr("Did not think"), "quiet", self)
+        self._empty.hide()
+
+    @property
+    def text(self) -> str:
+        """The thinking as it came."""
+        return self._stream.text
+
+    @property
+    def view(self) -> RichText:
+        """The text area."""
+        return self._text
+
+    @property
+    def header_text(self) -> str:
+        """What the header says, such as "Thought for 12 s, 310 tokens"."""
+        return f"{self._title.text()} {self._counter.full_text()}".strip()
+
+    @property
+    def answer_now_button(self) -> TextButton:
+        """The link that ends the thinking."""
+        return self._answer_now
+
+    @property
+    def hide_button(self) -> TextButton:
+        """The link that hides or shows the thinking."""
+        return self._hide
+
+    @property
+    def following(self) -> bool:
+        """Whether the end stays in view as text comes."""
+        return self._following
+
+    def append(self, text: str) -> None:
+        """Take streamed text; shown at the next `flush`."""
+        self._stream.append(text)
+
+    def set_text(self, text: str, *, finished: bool) -> None:
+        """Replace the text; a continuation of what is shown is appended."""
+        old = self._stream.text
+        if text.startswith(old) and not self._finished:
+            self._stream.append(text[len(old) :])
+        elif text != old or finished != self._finished:
+            self._start_over()
+            self._stream.append(text)
+        if finished and not self._finished:
+            self._finished = True
+            self._stream.finish()
+        self.flush()
+        self._empty.setVisible(finished and not text.strip())
+
+    def flush(self) -> None:
+        """Show what came in; follows the end unless the reader scrolled up."""
+        closed, tail = self._stream.take()
+        if not closed and not tail:
+            return
+        bar = self._text.verticalScrollBar()
+        place = bar.value()
+        following = self._following
+        self._text.write(closed, tail)
+        # Measured now, not at the next paint: the bar's maximum must be right before it is set.
+        self._text.document().size()
+        bar.setValue(bar.maximum() if following else place)
+        self._following = following
+
+    def redraw(self) -> None:
+        """Draw everything again, after fonts or colours changed."""
+        text, finished = self._stream.text, self._finished
+        self._start_over()
+        self.set_text(text, finished=finished)
+        self.update()
+
+    def show_live(self, seconds: float, token_count: int) -> None:
+        """Count while the model thinks."""
+        self._title.setText(self.tr("Thinking"))
+        self._counter.set_full_text(
+            f"{wording.live_seconds(seconds)} · {wording.tokens(token_count)}"
+        )
+        self._answer_now.show()
+        self._empty.hide()
+        self._place()
+
+    def show_total(self, seconds: float, token_count: int) -> None:
+        """Say how long it thought."""
+        self._answer_now.hide()
+        if token_count == 0 and not self._stream.text.strip():
+            self._title.setText(self.tr("Thinking"))
+            self._counter.set_full_text("")
+        else:
+            self._title.setText(self.tr("Thought"))
+            self._counter.set_full_text(
+                self.tr("for {time}, {tokens}").format(
+                    time=wording.total_seconds(seconds), tokens=wording.tokens(token_count)
+                )
+            )
+        self._place()
+
+    def show_waiting(self) -> None:
+        """Before the first token."""
+        self._title.setText(self.tr("Thinking"))
+        self._counter.set_full_text(self.tr("has not begun"))
+        self._answer_now.hide()
+        self._place()
+
+    def set_visible_part(self, part: QRect) -> None:
+        """Keep header and text inside that part of the pane: it is what the reader sees."""
+        if part != self._visible:
+            self._visible = part
+            self._place()
+
+    def _place(self) -> None:
+        metrics = self._theme.metrics
+        part = self._visible
+        left, top = metrics.gap_l, part.top() + metrics.gap_m
+        width = max(0, part.width() - metrics.gap_l)
+        header = metrics.pane_header_height
+        shown = self._share.thinking_shown
+        self._hide.setText(self.tr("Hide") if shown else self.tr("Show"))
+        self._hide.setToolTip(self.tr("Hide or show the thinking (Ctrl+T)"))
+        right = part.width() - metrics.gap_m
+        for button in (self._hide, self._answer_now):
+            if not button.isHidden():
+                button_width = button.sizeHint().width()
+                right -= button_width
+                button.setGeometry(right, top, button_width, header)
+        title_width = min(self._title.sizeHint().width(), max(0, right - left))
+        self._title.setGeometry(left, top, title_width, header)
+        counter_left = left + title_width + metrics.gap_s
+        self._counter.setGeometry(counter_left, top, max(0, right - counter_left), header)
+        text_top = top + header + metrics.gap_s
+        height = max(0, part.bottom() - text_top - metrics.gap_s)
+        self._text.setVisible(shown and height > 0)
+        self._text.setGeometry(left, text_top, max(0, width - metrics.gap_xs), height)
+        self._empty.setGeometry(left, text_top, width, header)
+        if self._following:
+            self._text.verticalScrollBar().setValue(self._text.verticalScrollBar().maximum())
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """The warmer tint, with the card's round corners on the left (or on top when folded)."""
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        radius = self._theme.metrics.radius_card - self._theme.metrics.border
+        area = self.rect()
+        path = QPainterPath()
+        path.setFillRule(Qt.FillRule.WindingFill)
+        path.addRoundedRect(area, radius, radius)
+        if self._share.folded:
+            path.addRect(area.adjusted(0, radius, 0, 0))
+        else:
+            path.addRect(area.adjusted(radius, 0, 0, 0))
+        painter.fillPath(path, self._theme.color("thinking"))
+        painter.end()
+
+    def _on_scrolled(self, value: int) -> None:
+        bar = self._text.verticalScrollBar()
+        self._following = value >= bar.maximum() - self._theme.metrics.gap_xs
+
+    def _start_over(self) -> None:
+        self._stream = MarkdownStream()
+        self._finished = False
+        self._text.clear_blocks()
+        self._following = True

@@ -1,0 +1,382 @@
+"""The conversation: exchanges below one another, built only where the reader is.
+
+Far exchanges are empty rooms of an estimated height; they get their widgets a few at a time when
+they come near. What the reader looks at never moves: heights that change above it are made up for
+in the scroll position. The end is followed only while the reader is at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import QEvent, QTimer, Signal
+from PySide6.QtGui import QFontMetricsF, QResizeEvent
+from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
+
+from app.chat_view import ChatState
+from app.conversation import Exchange
+from app.ui.controls import TextButton
+from app.ui.exchange_widget import ExchangeWidget
+from app.ui.pane_share import PaneShare
+from app.ui.theme import Theme
+from engine.api import Channel
+
+FLUSH_MS = 40
+TICK_MS = 100
+BUILD_PER_TURN = 2
+
+
+@dataclass(slots=True)
+class _Room:
+    """An exchange's place: its top and height in the transcript, and its widget once built."""
+
+    exchange: Exchange
+    top: int = 0
+    height: int = 0
+    widget: ExchangeWidget | None = None
+
+
+class TranscriptView(QScrollArea):
+    """Shows exchanges and streams into the last ones; passes their intentions on.
+
+    Signals: as of ExchangeWidget.
+    """
+
+    regenerate_requested = Signal(str)
+    continue_requested = Signal(str)
+    edit_requested = Signal(str, str)
+    reply_chosen = Signal(str, int)
+    answer_now_requested = Signal()
+
+    def __init__(self, theme: Theme, share: PaneShare, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._share = share
+        self._rooms: list[_Room] = []
+        self._by_id: dict[str, int] = {}
+        self._state = ChatState.IDLE
+        self._running_id = ""
+        self._following = True
+        self._arranging = False
+        self.setObjectName("transcript")
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setAccessibleName(self.tr("Conversation"))
+        self._body = QWidget()
+        self._body.setObjectName("transcriptBody")
+        self.setWidget(self._body)
+        self._jump = TextButton(self.tr("Jump to latest"), "jump", self)
+        self._jump.setIcon(theme.icon("arrow-down"))
+        self._jump.clicked.connect(self.jump_to_latest)
+        self._jump.hide()
+        self._flush_timer = self._timer(FLUSH_MS, self._on_flush)
+        self._tick_timer = self._timer(TICK_MS, self._on_tick)
+        self._build_timer = self._timer(0, self._on_build)
+        self._arrange_timer = self._timer(0, self._on_arrange)
+        self._arrange_timer.setSingleShot(True)
+        self.verticalScrollBar().valueChanged.connect(self._on_scrolled)
+        self.verticalScrollBar().rangeChanged.connect(self._update_jump)
+        share.changed.connect(self._on_share)
+        theme.changed.connect(self._on_theme)
+
+    def _timer(self, interval_ms: int, slot: object) -> QTimer:
+        timer = QTimer(self)
+        timer.setInterval(interval_ms)
+        timer.timeout.connect(slot)
+        return timer
+
+    @property
+    def following(self) -> bool:
+        """Whether the end stays in view as text comes."""
+        return self._following
+
+    @property
+    def built_count(self) -> int:
+        """How many exchanges have widgets."""
+        return sum(room.widget is not None for room in self._rooms)
+
+    @property
+    def jump_button(self) -> TextButton:
+        """Leads back to the end; shown while the reader is elsewhere."""
+        return self._jump
+
+    @property
+    def exchange_ids(self) -> tuple[str, ...]:
+        """All exchanges, in order."""
+        return tuple(room.exchange.exchange_id for room in self._rooms)
+
+    def exchange_widget(self, exchange_id: str) -> ExchangeWidget:
+        """The widget of that exchange, built if need be. Raises KeyError if it is not here."""
+        return self._widget_of(self._by_id[exchange_id])
+
+    def show_exchanges(self, exchanges: Sequence[Exchange]) -> None:
+        """Show another conversation, at its end."""
+        self._drop_from(0)
+        self._rooms = [_Room(exchange) for exchange in exchanges]
+        self._index()
+        self._following = True
+        for room in self._rooms:
+            room.height = self._estimate(room.exchange)
+        self._arrange()
+        self._build_timer.start()
+
+    def show_exchange(self, exchange: Exchange) -> None:
+        """Add an exchange, or show anew what changed of it."""
+        index = self._by_id.get(exchange.exchange_id)
+        if index is None:
+            before = self._rooms[-1] if self._rooms else None
+            self._rooms.append(_Room(exchange))
+            self._index()
+            index = len(self._rooms) - 1
+            self._following = True
+            if before and before.widget:
+                before.widget.show_exchange(before.exchange, is_last=False)
+        room = self._rooms[index]
+        room.exchange = exchange
+        if room.widget is not None:
+            room.widget.show_exchange(exchange, is_last=index == len(self._rooms) - 1)
+        else:
+            self._widget_of(index)
+        self._arrange()
+
+    def remove_after(self, exchange_id: str) -> None:
+        """Take away all exchanges after that one."""
+        index = self._by_id.get(exchange_id)
+        if index is None:
+            return
+        self._drop_from(index + 1)
+        self._index()
+        self._arrange()
+
+    def append_delta(self, exchange_id: str, channel: Channel, text: str, token_count: int) -> None:
+        """Take streamed text of an exchange; drawn with the next flush."""
+        index = self._by_id.get(exchange_id)
+        if index is None:
+            return
+        self._run(exchange_id)
+        self._widget_of(index).append_delta(channel, text, token_count)
+        if not self._flush_timer.isActive():
+            self._flush_timer.start()
+
+    def show_prefill(self, exchange_id: str, done_tokens: int, total_tokens: int) -> None:
+        """Show how much of the prompt has been read."""
+        index = self._by_id.get(exchange_id)
+        if index is not None:
+            self._run(exchange_id)
+            self._widget_of(index).show_prefill(done_tokens, total_tokens)
+
+    def show_state(self, state: ChatState) -> None:
+        """Follow the chat: the running exchange counts, the others only wait."""
+        if state is not ChatState.IDLE and self._state is ChatState.IDLE:
+            self._running_id = ""
+        self._state = state
+        if state is ChatState.IDLE:
+            self._on_flush()
+            self._flush_timer.stop()
+            self._tick_timer.stop()
+        else:
+            self._tick_timer.start()
+        for room in self._rooms:
+            if room.widget is not None:
+                self._tell_state(room)
+
+    def _run(self, exchange_id: str) -> None:
+        """Remember which exchange runs; until told, it is the last one."""
+        if self._running_id != exchange_id:
+            self._running_id = exchange_id
+            for room in self._rooms:
+                if room.widget is not None:
+                    self._tell_state(room)
+
+    def _tell_state(self, room: _Room) -> None:
+        if room.widget is None:
+            return
+        running = self._running_id or (self._rooms[-1].exchange.exchange_id if self._rooms else "")
+        is_running = room.exchange.exchange_id == running
+        room.widget.show_state(self._state if is_running else ChatState.IDLE)
+        room.widget.set_busy(self._state is not ChatState.IDLE)
+
+    def jump_to_latest(self) -> None:
+        """Go to the end and follow it again."""
+        self._following = True
+        self._arrange()
+
+    def _index(self) -> None:
+        self._by_id = {room.exchange.exchange_id: i for i, room in enumerate(self._rooms)}
+
+    def _drop_from(self, index: int) -> None:
+        for room in self._rooms[index:]:
+            if room.widget is not None:
+                room.widget.hide()
+                room.widget.deleteLater()
+        del self._rooms[index:]
+
+    def _widget_of(self, index: int) -> ExchangeWidget:
+        room = self._rooms[index]
+        if room.widget is None:
+            widget = ExchangeWidget(self._theme, self._share, room.exchange, self._body)
+            is_last = index == len(self._rooms) - 1
+            if not is_last:
+                widget.show_exchange(room.exchange, is_last=False)
+            widget.regenerate_requested.connect(self.regenerate_requested)
+            widget.continue_requested.connect(self.continue_requested)
+            widget.edit_requested.connect(self.edit_requested)
+            widget.reply_chosen.connect(self.reply_chosen)
+            widget.answer_now_requested.connect(self.answer_now_requested)
+            room.widget = widget
+            self._tell_state(room)
+            room.height = widget.arrange(self._column()[1])
+            widget.height_changed.connect(self._on_height_changed)
+            widget.show()
+        return room.widget
+
+    def _column(self) -> tuple[int, int]:
+        """Left edge and width of the exchanges."""
+        metrics = self._theme.metrics
+        side = metrics.gap_m if self._share.folded else metrics.gap_xl
+        room = self.viewport().width()
+        width = max(1, min(metrics.transcript_max_width, room - 2 * side))
+        return (room - width) // 2, width
+
+    def _estimate(self, exchange: Exchange) -> int:
+        """Height that the exchange will take, roughly."""
+        metrics = self._theme.metrics
+        line = self._theme.line_height("text")
+        reply = exchange.reply
+        answer = reply.answer if reply else ""
+        column = self._column()[1] * (1 - self._share.share)
+        em = QFontMetricsF(self._theme.font("text")).averageCharWidth()
+        chars = max(1.0, min(metrics.answer_max_chars, column / em))
+        lines = answer.count("\n") + len(answer) / chars + 4
+        return round(max(metrics.exchange_thinking_height, lines * line)) + 2 * line
+
+    def _arrange(self, *, resized: bool = False) -> None:
+        """Give every exchange its place; what the reader sees stays where it is."""
+        self._arranging = True
+        self._arrange_timer.stop()
+        bar = self.verticalScrollBar()
+        anchor = next((room for room in self._rooms if room.top + room.height > bar.value()), None)
+        offset = bar.value() - anchor.top if anchor else 0
+        left, width = self._column()
+        gap = self._theme.metrics.exchange_gap
+        top = gap - self._theme.metrics.gap_xs
+        for room in self._rooms:
+            if room.widget is not None:
+                if resized or room.widget.property("stale") is not False:
+                    room.height = room.widget.arrange(width)
+                    room.widget.setProperty("stale", False)
+                room.widget.setGeometry(left, top, width, room.height)
+            room.top = top
+            top += room.height + gap
+        self._body.resize(self.viewport().width(), max(top, 1))
+        if self._following:
+            bar.setValue(bar.maximum())
+        elif anchor:
+            bar.setValue(anchor.top + offset)
+        self._arranging = False
+        self._show_visible_parts()
+        self._update_jump()
+
+    def _near(self, index: int, screens: float) -> bool:
+        view = self.viewport().height()
+        top = self.verticalScrollBar().value()
+        room = self._rooms[index]
+        reach = view * screens
+        return room.top < top + view + reach and room.top + room.height > top - reach
+
+    def _show_visible_parts(self) -> None:
+        top = self.verticalScrollBar().value()
+        bottom = top + self.viewport().height()
+        for index, room in enumerate(self._rooms):
+            if not self._near(index, 0):
+                continue
+            if room.widget is None:
+                self._build_timer.start()
+            else:
+                room.widget.set_visible_part(top - room.top, bottom - room.top)
+
+    def _on_build(self) -> None:
+        """Build a few of the exchanges that are near; the nearest to the end first."""
+        built = 0
+        for screens in (0.0, 1.0):
+            for index in reversed(range(len(self._rooms))):
+                if self._rooms[index].widget is None and self._near(index, screens):
+                    self._widget_of(index)
+                    built += 1
+                    if built == BUILD_PER_TURN:
+                        self._arrange()
+                        return
+        self._build_timer.stop()
+        if built:
+            self._arrange()
+
+    def _on_height_changed(self) -> None:
+        sender = self.sender()
+        if isinstance(sender, QWidget):
+            sender.setProperty("stale", True)
+        if not self._arranging:
+            self._arrange_timer.start()
+
+    def _on_arrange(self) -> None:
+        self._arrange()
+
+    def _on_flush(self) -> None:
+        for room in self._rooms:
+            if room.widget is not None:
+                room.widget.flush()
+        if self._arrange_timer.isActive():
+            self._arrange()
+        if self._state is ChatState.IDLE:
+            self._flush_timer.stop()
+
+    def _on_tick(self) -> None:
+        index = self._by_id.get(self._running_id, len(self._rooms) - 1)
+        if 0 <= index < len(self._rooms):
+            widget = self._rooms[index].widget
+            if widget is not None:
+                widget.tick()
+
+    def _on_scrolled(self, value: int) -> None:
+        if self._arranging:
+            return
+        bar = self.verticalScrollBar()
+        self._following = value >= bar.maximum() - self._theme.metrics.gap_xs
+        self._show_visible_parts()
+        if any(
+            room.widget is None and self._near(index, 1.0) for index, room in enumerate(self._rooms)
+        ):
+            self._build_timer.start()
+        self._update_jump()
+
+    def _update_jump(self) -> None:
+        self._jump.setVisible(not self._following and self.verticalScrollBar().maximum() > 0)
+        self._jump.adjustSize()
+        self._jump.move(
+            (self.viewport().width() - self._jump.width()) // 2,
+            self.viewport().height() - self._jump.height() - self._theme.metrics.jump_gap,
+        )
+        self._jump.raise_()
+
+    def _on_share(self) -> None:
+        self._arrange(resized=True)
+
+    def _on_theme(self) -> None:
+        self._jump.setIcon(self._theme.icon("arrow-down"))
+        for room in self._rooms:
+            if room.widget is not None:
+                room.widget.redraw()
+            else:
+                room.height = self._estimate(room.exchange)
+        self._arrange(resized=True)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Place everything for the new width."""
+        super().resizeEvent(event)
+        self._arrange(resized=True)
+
+    def viewportEvent(self, event: QEvent) -> bool:
+        """A scroll bar that comes or goes changes the width too."""
+        handled = super().viewportEvent(event)
+        if event.type() == QEvent.Type.Resize and not self._arranging:
+            self._arrange(resized=True)
+        return handled

@@ -1,0 +1,71 @@
+"""Counts, seconds and bytes as the window writes them."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QCoreApplication
+
+from app.conversation import Reply, ReplyStatus
+
+
+def _tr(text: str) -> str:
+    return QCoreApplication.translate("Wording", text)
+
+
+def count(number: int) -> str:
+    """1,096."""
+    return f"{number:,}"
+
+
+def tokens(number: int) -> str:
+    """1,096 tokens."""
+    return _tr("1 token") if number == 1 else _tr("{count} tokens").format(count=count(number))
+
+
+def live_seconds(seconds: float) -> str:
+    """4.2 s; from a minute on 1 min 12 s."""
+    if seconds < 60:
+        return _tr("{seconds} s").format(seconds=f"{seconds:.1f}")
+    minutes, rest = divmod(int(seconds), 60)
+    return _tr("{minutes} min {seconds} s").format(minutes=minutes, seconds=rest)
+
+
+def total_seconds(seconds: float) -> str:
+    """12 s once it is over; below 10 s with one decimal."""
+    return (
+        live_seconds(seconds)
+        if seconds < 10 or seconds >= 60
+        else _tr("{seconds} s").format(seconds=round(seconds))
+    )
+
+
+def gigabytes(value_bytes: int) -> str:
+    """1.7, in units of 10^9 bytes."""
+    amount = value_bytes / 1e9
+    return f"{amount:.0f}" if amount >= 100 or amount == int(amount) else f"{amount:.1f}"
+
+
+def stop_reason(reply: Reply) -> str:
+    """Why the reply ended, in words; empty while it runs or after an error."""
+    if reply.status in (ReplyStatus.RUNNING, ReplyStatus.FAILED):
+        return ""
+    if reply.status is ReplyStatus.INTERRUPTED:
+        return _tr("interrupted when the app ended")
+    reasons = {
+        "end": _tr("stopped by itself"),
+        "stop_text": _tr("stopped at a stop text"),
+        "cancelled": _tr("stopped by you"),
+        "max_new_tokens": _tr("reached the token limit"),
+        "context_full": _tr("context full"),
+    }
+    if reply.status is ReplyStatus.STOPPED:
+        return reasons.get(reply.finish_reason, reasons["cancelled"])
+    return reasons.get(reply.finish_reason, "")
+
+
+def can_continue(reply: Reply) -> bool:
+    """Whether a cut reply can go on; with a full context there is no room."""
+    if reply.status is ReplyStatus.INTERRUPTED:
+        return True
+    if reply.status not in (ReplyStatus.STOPPED, ReplyStatus.DONE):
+        return False
+    return reply.finish_reason in ("cancelled", "max_new_tokens")

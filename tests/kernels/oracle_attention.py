@@ -78,7 +78,7 @@ def attention(
     values: NDArray[np.float64],
     positions: NDArray[np.int_],
 ) -> NDArray[np.float64]:
-    """Causal grouped-query attention `[T, NH, HD]` of `q` bits over `keys`, `values` `[S, NKV, HD]`.
+    """Causal attention `[T, NH, HD]` of `q` bits over `keys` and `values` `[S, NKV, HD]`.
 
     Row t sees the positions up to and including `positions[t]`.
     """

@@ -14,7 +14,7 @@ from tests.kernels.emulation import (
     to_bf16,
 )
 from tests.kernels.emulation.build import KERNELS
-from tests.kernels.nvrtc import ARCHITECTURES, compile_cubin, find_nvrtc, inline_common
+from tests.kernels.nvrtc import ARCHITECTURES, compile_cubin, find_nvrtc, inline_includes
 from tests.kernels.oracle_attention import product, product_tolerance
 
 # Name: (TILE_T, TILE_N, threads, dynamic shared bytes), as in the header of gemm.cu.
@@ -141,7 +141,7 @@ def test_missing_barrier_is_seen():
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 @pytest.mark.parametrize("sizes", [QWEN3_0_6B, SMOLLM2_135M], ids=["qwen3", "smollm2"])
 def test_compiles_without_spills(sizes, arch):
-    source = inline_common(KERNELS / "gemm.cu")
+    source = inline_includes(KERNELS / "gemm.cu")
     _, kernels = compile_cubin(source, "gemm.cu", arch, sizes.defines())
     assert {kernel.name for kernel in kernels} == set(ENTRIES)
     assert [kernel for kernel in kernels if kernel.spill_bytes] == []

@@ -1,7 +1,7 @@
 """What the user can do to an exchange that is there: ask again, continue, edit, choose, leave out.
 
-Qt-free; `ChatController` generates the replies. Nothing is erased: a new reply stands beside the old
-one, an edit keeps what it replaced, exchanges that do not fit are only marked.
+Qt-free; `ChatController` generates the replies. Nothing is erased: a new reply stands beside the
+old one, an edit keeps what it replaced, exchanges that do not fit are only marked.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from app.title import title_from_question
 from engine.api import Capability, FinishReason
 
 ROOM_FOR_REPLY_TOKENS = 1024
-"""Tokens of the context that leaving out makes free for the reply (a quarter of a small context)."""
+"""Tokens that leaving out makes free for the reply; a quarter of a small context."""
 
 
 @dataclass(frozen=True, slots=True)

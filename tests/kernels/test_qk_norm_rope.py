@@ -14,7 +14,7 @@ TABLES = {hd: oracle.rope_table(40960, hd, THETA) for hd in (8, 64, 128)}
 
 
 class Case:
-    """Random inputs for tokens at (slot, position) pairs; every slot has its own pages, shuffled."""
+    """Random inputs for tokens at (slot, position) pairs; pages are shuffled over the slots."""
 
     def __init__(self, sizes: Sizes, places: list[tuple[int, int]], max_pages: int) -> None:
         rng = np.random.default_rng(7)

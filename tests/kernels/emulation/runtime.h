@@ -19,7 +19,7 @@
 #endif
 
 #ifdef __SANITIZE_ADDRESS__
-#include <sanitizer/common_interface_defs.h>
+#include <sanitizer/asan_interface.h>
 #endif
 
 namespace emulation {
@@ -247,6 +247,10 @@ inline void prepare_fiber(Fiber& fiber, size_t pool_slot) {
         stack_pool.push_back(static_cast<char*>(memory));
     }
     fiber.stack = stack_pool[pool_slot];
+#ifdef __SANITIZE_ADDRESS__
+    // The last frames of an ended fiber never return, so their red zones are still marked.
+    __asan_unpoison_memory_region(fiber.stack, kStackBytes);
+#endif
     std::memcpy(fiber.stack, &kStackCanary, sizeof kStackCanary);
 #if defined(__x86_64__)
     // At entry %rsp must be 8 modulo 16, as after a call; six registers lie below the address.

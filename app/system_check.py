@@ -11,9 +11,9 @@ import shutil
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
 
+from app.wizard_view import CheckItem, CheckState
 from engine.errors import FolderNotWritable
 from engine.models.memory_plan import free_ram_bytes
 from engine.models.model_install import require_writable
@@ -24,25 +24,6 @@ OLDEST_CAPABILITY = (7, 5)
 _SMI_TIMEOUT_S = 10.0
 _PROC_VERSION = Path("/proc/driver/nvidia/version")
 _SLOWLY = "Answers then come from the processor, more slowly."
-
-
-class CheckState(Enum):
-    """How one check ended."""
-
-    OK = "ok"
-    WARN = "warn"
-    FAIL = "fail"
-
-
-@dataclass(frozen=True, slots=True)
-class CheckItem:
-    """One line of the check: what was looked at, what was found, and what that means."""
-
-    key: str
-    label: str
-    found: str
-    state: CheckState = CheckState.OK
-    advice: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,13 +82,8 @@ def gigabytes(nbytes: int) -> str:
     if nbytes < 1000**3:
         return f"{nbytes / 1e6:.1f} MB" if nbytes < 1e8 else f"{nbytes / 1e6:,.0f} MB"
     value = nbytes / 1e9
-    return (
-        f"{value:.2f} GB"
-        if value < 10
-        else f"{value:.1f} GB"
-        if value < 100
-        else f"{value:,.0f} GB"
-    )
+    decimals = 2 if value < 10 else 1 if value < 100 else 0
+    return f"{value:,.{decimals}f} GB"
 
 
 def _driver_item(gpu: GpuFacts) -> CheckItem:

@@ -47,8 +47,8 @@ def store_failure(error: errors.EngineError, model: CatalogModel, held_bytes: in
             title = "The folder cannot be written to"
             happened = f"{error.path}: {error.reason}."
             advice = (
-                f"Make the folder writable. {_RETRY}, or start Thinkpane with --profile and another "
-                "folder."
+                f"Make the folder writable. {_RETRY}, or start Thinkpane with --profile and "
+                "another folder."
             )
         case errors.StoreBusy():
             title = "Another Thinkpane is downloading this model"

@@ -15,8 +15,6 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
-from app.system_check import CheckItem
-
 
 class WizardPage(Enum):
     """The steps, in order."""
@@ -41,6 +39,25 @@ class WizardAction(Enum):
     TRY_DEMO = "try_demo"
     DELETE_PARTIAL = "delete_partial"
     START_CHATTING = "start_chatting"
+
+
+class CheckState(Enum):
+    """How one check ended."""
+
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "fail"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckItem:
+    """One line of the check: what was looked at, what was found, and what that means."""
+
+    key: str
+    label: str
+    found: str
+    state: CheckState = CheckState.OK
+    advice: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +141,8 @@ class FailurePage:
 class WizardView(Protocol):
     """What the controller may tell the window; called on the GUI thread only."""
 
-    def show_page(self, page: WizardPage) -> None:
-        """Mark the step in the list, the earlier ones as done, and show its page."""
+    def show_page(self, page: WizardPage, steps: Sequence[WizardPage]) -> None:
+        """List `steps`, mark `page` and, as done, the earlier ones; show its page."""
         ...
 
     def show_buttons(self, buttons: Sequence[WizardButton]) -> None:

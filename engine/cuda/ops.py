@@ -140,7 +140,7 @@ class Ops:
         rows: int,
         first_position: int,
     ) -> None:
-        """Compute out [T, NH, HD] bf16: causal attention of one slot's new tokens over its cache."""
+        """Compute out [T, NH, HD] bf16: causal attention of a slot's new tokens over its cache."""
         head_dim = self._config.head_dim
         heads = self._config.num_attention_heads
         name, tile = "attention_prefill_bf16", 64

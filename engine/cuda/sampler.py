@@ -1,8 +1,8 @@
 """The device's sampler seen from Python: state of each slot up, drawn tokens back.
 
 The rules are those of `engine/cpu/sampler.py`, the kernels are in `kernels/sample_*.cu`; the two
-NumPy dtypes here are the structs of `kernels/sample_state.cuh`. Between two reads the device is on its own: it
-draws, records, advances and stops without the host.
+NumPy dtypes here are the structs of `kernels/sample_state.cuh`. Between two reads the device is on
+its own: it draws, records, advances and stops without the host.
 """
 
 from __future__ import annotations

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from engine.errors import BadModelFile, ModelFileMissing, UnsupportedModel
-from engine.models.gguf_file import BLOCK_TYPES, GgufFile, open_gguf
-from engine.models.gguf_model import gguf_config, gguf_tensors
 from engine.models.host_tensor import FLOAT_DTYPES, HostTensor
 from engine.models.json_file import read_json_object
 from engine.models.model_config import ModelConfig
 from engine.models.safetensors_file import SafetensorsFile, TensorEntry, open_safetensors
 from engine.models.weights import check_weights
+
+if TYPE_CHECKING:
+    from engine.models.gguf_file import GgufFile
 
 INDEX_LIMIT_BYTES = 4 << 20
 """Largest model.safetensors.index.json that is read."""
@@ -80,6 +82,10 @@ def _open_file(path: Path) -> ModelFiles:
     if path.suffix.lower() != ".gguf":
         kind = "a pickle file" if path.suffix.lower() in _PICKLE_SUFFIXES else path.suffix
         raise UnsupportedModel("model file", f"{path.name} ({kind or 'no suffix'})", _SUPPORTED)
+    # Imported late: the package `gguf` need not be there for folders of safetensors.
+    from engine.models.gguf_file import BLOCK_TYPES, open_gguf
+    from engine.models.gguf_model import gguf_config, gguf_tensors
+
     file = open_gguf(path)
     config = gguf_config(file)
     tensors = gguf_tensors(file, config)

@@ -47,7 +47,10 @@ def random_qwen3(tmp_path_factory):
 
     if not qwen3_config_path().exists():
         pytest.skip(f"{qwen3_config_path()} is absent")
-    folder = tmp_path_factory.mktemp("random_qwen3")
+    # A folder that stays lets a benchmark use the same weights (THINKPANE_KEEP).
+    keep = os.environ.get("THINKPANE_KEEP")
+    folder = Path(keep) if keep else tmp_path_factory.mktemp("random_qwen3")
+    folder.mkdir(parents=True, exist_ok=True)
     config = json.loads(qwen3_config_path().read_text())
     torch.manual_seed(0)
     torch.set_default_dtype(torch.bfloat16)

@@ -33,14 +33,24 @@ _CHUNK_WORK = 2e10
 how long a cancel may wait."""
 
 
+_BF16_PARAMETERS = 200_000_000
+"""Smaller models are float32 even with numba: compiling would take longer than it saves."""
+
+
 def cpu_weight_dtype(files: ModelFiles) -> WeightDtype:
     """How the CPU backend will hold the weights: bfloat16 only where that changes no number."""
+    if _parameters(files) < _BF16_PARAMETERS:
+        return "float32"
     stored = all(
         files.tensor(part.name).dtype == "BF16"
         for block in weight_blocks(files.config)
         for part in block.parts
     )
     return "bfloat16" if stored and numba_installed() else "float32"
+
+
+def _parameters(files: ModelFiles) -> int:
+    return sum(block.size for block in weight_blocks(files.config))
 
 
 class CpuBackend:
@@ -56,8 +66,7 @@ class CpuBackend:
         self._plan = plan_memory(
             files.config, capacity_tokens, "cpu", max_sequences, cpu_weights=self._dtype
         )
-        parameters = sum(block.size for block in weight_blocks(files.config))
-        self._chunk = int(min(PREFILL_CHUNK_TOKENS, max(16, _CHUNK_WORK // parameters)))
+        self._chunk = int(min(PREFILL_CHUNK_TOKENS, max(16, _CHUNK_WORK // _parameters(files))))
         self._model: NumpyModel | None = None
         self._caches: list[KvCache] = []
         self._samplers: list[Sampler] = []
@@ -102,7 +111,7 @@ class CpuBackend:
         require_fits(self._plan, free_ram_bytes(), "main memory")
         config = self._files.config
         blocks = weight_blocks(config)
-        total = sum(block.size for block in blocks) * (2 if self._dtype == "bfloat16" else 4)
+        total = _parameters(self._files) * (2 if self._dtype == "bfloat16" else 4)
         arrays: dict[str, NDArray[np.generic]] = {}
         done = 0
         for block in blocks:
@@ -114,6 +123,9 @@ class CpuBackend:
                     raise LoadCancelled
                 yield LoadProgress("weights", min(done, total), total)
         slots = range(self._max_sequences)
+        if self._dtype == "bfloat16":
+            # Compiles now, not while the first answer is waited for.
+            Bf16Matrix(np.zeros((1, 2), np.uint16)).product(np.zeros((1, 2), np.float32))
         self._model = NumpyModel(config, self._assemble(arrays), self._slot_capacity)
         self._caches = [
             KvCache(

@@ -1,0 +1,131 @@
+"""`python -m engine chat MODEL`: a terminal chat, and the proof that the engine needs no Qt."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+from engine.api import SamplingParams, ThinkingParams
+from engine.dump_folder import DumpFolder
+from engine.errors import BadRequest, EngineError, LoadCancelled
+from engine.open_engine import DEFAULT_CAPACITY_TOKENS, DEVICES, open_engine
+from engine.terminal_chat import (
+    EXIT_BAD_INPUT,
+    EXIT_INTERRUPTED,
+    ChatOptions,
+    TerminalChat,
+    error_line,
+    read_terminal_line,
+)
+
+# Temperature, top-p and top-k that the model card recommends with and without thinking.
+_THINKING_DEFAULTS = (0.6, 0.95, 20)
+_PLAIN_DEFAULTS = (0.7, 0.8, 20)
+
+
+class _OneLineParser(argparse.ArgumentParser):
+    """Says what is wrong with the arguments in one line, without the usage text."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(EXIT_BAD_INPUT, f"error: {message} (see {self.prog} --help)\n")
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Make the parser of the command line."""
+    parser = _OneLineParser(prog="python -m engine", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True, parser_class=_OneLineParser)
+    chat = commands.add_parser("chat", help="chat with a model in the terminal")
+    add = chat.add_argument
+    add("model", type=Path, help="folder with config.json and safetensors, or a .gguf file")
+    add("-i", dest="questions", action="append", metavar="PROMPT",
+        help="ask this and quit; may be given several times, as turns of one chat")  # fmt: skip
+    add("-y", dest="system", default="", metavar="SYSTEM", help="system prompt")
+    add("-r", dest="reasoning", type=int, choices=(0, 1), default=1, help="thinking (default 1)")
+    add("-s", dest="seed", type=int, metavar="SEED", help="seed (default: drawn)")
+    add("-k", dest="top_k", type=int, metavar="TOPK", help="top-k (default 20; 0 is off)")
+    add("-t", dest="temperature", type=float, metavar="TEMPERATURE",
+        help="default 0.6 with thinking, 0.7 without; 0 is greedy")  # fmt: skip
+    add("-p", dest="top_p", type=float, metavar="TOPP",
+        help="top-p (default 0.95 with thinking, 0.8 without)")  # fmt: skip
+    add("--min-p", type=float, default=0.0, help="min-p (default 0)")
+    add("--max-new-tokens", type=int, help="most tokens of one reply (default: no limit)")
+    add("--context", type=int, metavar="TOKENS",
+        help=f"context length (default {DEFAULT_CAPACITY_TOKENS}, or the model's)")  # fmt: skip
+    add("--device", choices=DEVICES, default="auto", help="default auto")
+    add("--dump", type=Path, metavar="DIR",
+        help="write the prompt's hidden states and logits as .npy (one -i)")  # fmt: skip
+    add("--json", action="store_true", help="one JSON object per turn on stdout (needs -i)")
+    return parser
+
+
+def chat_options(arguments: argparse.Namespace) -> ChatOptions:
+    """The options of the chat, checked. Raises BadRequest."""
+    thinking = bool(arguments.reasoning)
+    temperature, top_p, top_k = _THINKING_DEFAULTS if thinking else _PLAIN_DEFAULTS
+    if arguments.max_new_tokens is not None and arguments.max_new_tokens < 1:
+        raise BadRequest("--max-new-tokens", arguments.max_new_tokens, "1 or more")
+    if arguments.json and not arguments.questions:
+        raise BadRequest("--json", "no -i", "at least one prompt with -i")
+    if arguments.dump and len(arguments.questions or ()) != 1:
+        raise BadRequest("--dump", f"{len(arguments.questions or ())} prompts", "exactly one -i")
+    sampling = SamplingParams(
+        temperature=temperature if arguments.temperature is None else arguments.temperature,
+        top_p=top_p if arguments.top_p is None else arguments.top_p,
+        top_k=top_k if arguments.top_k is None else arguments.top_k,
+        min_p=arguments.min_p,
+        seed=arguments.seed,
+    )
+    return ChatOptions(
+        sampling=sampling,
+        thinking=ThinkingParams(thinking),
+        system=arguments.system,
+        max_new_tokens=arguments.max_new_tokens,
+        as_json=arguments.json,
+    )
+
+
+def run_chat(arguments: argparse.Namespace) -> int:
+    """Open, load and chat; the exit code. Raises EngineError for bad arguments and files."""
+    options = chat_options(arguments)
+    dump = DumpFolder(arguments.dump) if arguments.dump else None
+    wanted = DEFAULT_CAPACITY_TOKENS if arguments.context is None else arguments.context
+    engine = open_engine(arguments.model, arguments.device, wanted, dump=dump)
+    try:
+        capacity = engine.info().capacity_tokens
+        if arguments.context is not None and capacity < arguments.context:
+            raise BadRequest("--context", arguments.context, f"at most {capacity} for this model")
+        chat = TerminalChat(engine, options, sys.stdout, sys.stderr)
+        chat.load()
+        if not arguments.questions:
+            return chat.talk(read_terminal_line)
+        code = chat.ask_all(arguments.questions)
+        if dump:
+            dump.write()
+        return code
+    finally:
+        engine.close()
+
+
+def main() -> int:
+    """Run the command line; the exit code: 0, 1 failed, 2 bad arguments or files, 130 Ctrl-C."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # Answers hold any character, whatever the terminal's locale says.
+            stream.reconfigure(encoding="utf-8", errors="replace")
+    arguments = build_parser().parse_args()
+    try:
+        return run_chat(arguments)
+    except LoadCancelled:
+        return EXIT_INTERRUPTED
+    except EngineError as error:
+        print(error_line(error), file=sys.stderr)
+        return EXIT_BAD_INPUT
+    except (KeyboardInterrupt, BrokenPipeError):
+        return EXIT_INTERRUPTED
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -29,7 +29,11 @@ from engine.errors import BadModelFile, BadRequest
 TEMPLATE_LIMIT_CHARACTERS = 1 << 20
 """Longest template that is compiled; those of real models have some 10,000 characters."""
 
-_STEP_LIMIT = 2_000_000
+# Steps of one rendering: items of loops, and calls, which take some ten times as long. Qwen3's
+# template needs about 40 for a message.
+_STEP_LIMIT = 200_000
+_STEPS_PER_MESSAGE = 2_000
+_STEPS_PER_CALL = 10
 _SECONDS_LIMIT = 30.0
 _NUMBER_LIMIT = 100_000
 _LONG_NUMBER = re.compile(r"\d{5,}|\*")
@@ -58,9 +62,9 @@ class _Refused(jinja2.TemplateError):
 class _Budget:
     """What one rendering may still use."""
 
-    def __init__(self, text_limit: int) -> None:
+    def __init__(self, text_limit: int, messages: int) -> None:
         self.text_limit = text_limit
-        self._steps_left = _STEP_LIMIT
+        self._steps_left = _STEP_LIMIT + _STEPS_PER_MESSAGE * messages
         self._deadline = time.monotonic() + _SECONDS_LIMIT
 
     def take_steps(self, steps: int) -> None:
@@ -200,7 +204,7 @@ class _BoundedEnvironment(ImmutableSandboxedEnvironment):
         **named: object,
     ) -> object:
         """Call as the sandbox does; counted, and text methods with bounded numbers."""
-        _budget_of(context).take_steps(1)
+        _budget_of(context).take_steps(_STEPS_PER_CALL)
         # `str.format` comes wrapped by the sandbox.
         method = getattr(called, "__wrapped__", called)
         text = getattr(method, "__self__", None)
@@ -272,7 +276,7 @@ class ChatTemplate:
             BadRequest: the template refuses these messages (roles that do not alternate, ...).
             BadModelFile: the template fails, or goes beyond its bounds.
         """
-        budget = _Budget(TEMPLATE_LIMIT_CHARACTERS + 4 * len(repr(messages)))
+        budget = _Budget(TEMPLATE_LIMIT_CHARACTERS + 4 * len(repr(messages)), len(messages))
         values = {
             **variables,
             "messages": messages,

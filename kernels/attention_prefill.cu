@@ -11,9 +11,9 @@
 //               attention_prefill_bf16_128  128   256 ROW     36,864     69,632
 //             On 7.5 both take min(bytes, 256 HD). The 128-row kernel reads K and V half as often;
 //             it pays where NH * ceil(T / 128) blocks fill the device, and not on 8.6, 8.9 and
-//             12.0, whose multiprocessors hold one such block.
-// Assumes     HD % 16 == 0 and 32 <= HD <= 256 (128-row kernel: HD <= 128, else it does not exist);
-//             T >= 1, first_position >= 0, every page up to position first_position + T - 1 in the
+//             12.0, whose multiprocessors hold one such block at HD = 128. Above HD = 128 it is
+//             correct but spills: take the 64-row kernel there.
+// Assumes     HD % 16 == 0 and 32 <= HD <= 256 (on 7.5 above 128: HD % 32 == 0); T >= 1, first_position >= 0, every page up to position first_position + T - 1 in the
 //             table, pointers 16-byte aligned. Rows past the last position may hold anything.
 // Numerics    scores, maxima and sums in fp32, base-2 exponentials of scaled scores; the weights are
 //             rounded to bf16 for the product with V but summed before rounding: relative error
@@ -43,6 +43,9 @@ struct PrefillBlock {
         positions = first_position + rows;
     }
 };
+
+// The kv head that the query head of this block shares with its group.
+__device__ __forceinline__ int block_kv_head() { return blockIdx.x / (NH / NKV); }
 
 // exp2f of minus infinity minus a finite maximum is 0; position 0 is visible to every row, so the
 // running maximum is finite from the first page on.
@@ -263,7 +266,7 @@ __device__ __forceinline__ void prefill(bf16* out, const bf16* q, const bf16* k_
     constexpr int ROWS = ROW_TILES * 64;
     constexpr bool QUERY_IN_REGISTERS = ROW_TILES == 1;
     const PrefillBlock<ROWS> block(T, first_position);
-    const int kv_head = blockIdx.x / (NH / NKV);
+    const int kv_head = block_kv_head();
     uint4* const k_tile = shared;
     uint4* const v_tile = shared + PAGE_CHUNKS;
     uint4* const q_tile = QUERY_IN_REGISTERS ? v_tile : shared + 2 * PAGE_CHUNKS;
@@ -283,12 +286,13 @@ __device__ __forceinline__ void prefill(bf16* out, const bf16* q, const bf16* k_
         }
     }
     for (int first_key = 0; first_key < block.positions; first_key += PAGE_TOKENS) {
-        const int next_key = first_key + PAGE_TOKENS;
-        // Read early: its latency passes behind the products.
-        const int next_page = next_key < block.positions ? block_table_row[next_key / PAGE_TOKENS] : 0;
         cp_async_wait<0>();
         __syncthreads();  // K is here for all, and nobody reads V of the page before
         start_page_copy(v_tile, v_pool, page, kv_head, block.positions - first_key);
+        const int next_key = first_key + PAGE_TOKENS;
+        if (next_key < block.positions) {
+            page = block_table_row[next_key / PAGE_TOKENS];  // arrives behind the products
+        }
         float scores[ROW_TILES][PAGE_TOKENS / 8][4] = {};
 #pragma unroll
         for (int step = 0; step < HD / 16; ++step) {
@@ -308,111 +312,157 @@ __device__ __forceinline__ void prefill(bf16* out, const bf16* q, const bf16* k_
         cp_async_wait<0>();
         __syncthreads();  // V is here for all, and nobody reads K any more
         if (next_key < block.positions) {
-            start_page_copy(k_tile, k_pool, next_page, kv_head, block.positions - next_key);
+            start_page_copy(k_tile, k_pool, page, kv_head, block.positions - next_key);
         }
         rows.soften(scores);
         rows.add_values(scores, v_tile);
-        page = next_page;
     }
     rows.store(out, block.first_row, block.rows);
 }
 
 #else  // compute capability 7.5 has no bf16 mma: fp32 products, a row shared by 2 or 4 lanes
 
+constexpr int ROW_LANES = HD <= 128 ? 2 : 4;               // each owns every ROW_LANES-th chunk
+constexpr int LANE_CHUNKS = HEAD_CHUNKS / ROW_LANES;
+constexpr int ROWS_AT_ONCE = PREFILL_THREADS / ROW_LANES;
+constexpr int KEYS_AT_ONCE = 8;                            // scored before the sums are rescaled
+static_assert(HEAD_CHUNKS % ROW_LANES == 0, "above 128, head_dim must be a multiple of 32");
+
+// The lane's part of one row: query, running maximum and sums.
+struct Fp32Row {
+    float query[LANE_CHUNKS][8];
+    float out[LANE_CHUNKS][8];
+    float maximum;
+    float sum;
+
+    __device__ __forceinline__ void start(const bf16* q) {
+        maximum = negative_infinity();
+        sum = 0.0f;
+#pragma unroll
+        for (int c = 0; c < LANE_CHUNKS; ++c) {
+            unpack_8_bf16(query[c], load_16_bytes(q + c * ROW_LANES * 8));
+#pragma unroll
+            for (int d = 0; d < 8; ++d) {
+                query[c][d] *= prefill_scale();
+                out[c][d] = 0.0f;
+            }
+        }
+    }
+
+    // q . k of one key, in every lane of the row; `k` is the lane's first chunk.
+    __device__ __forceinline__ float score(const uint4* k) const {
+        float dot = 0.0f;
+#pragma unroll
+        for (int c = 0; c < LANE_CHUNKS; ++c) {
+            float key[8];
+            unpack_8_bf16(key, k[c * ROW_LANES]);
+#pragma unroll
+            for (int d = 0; d < 8; ++d) {
+                dot += query[c][d] * key[d];
+            }
+        }
+#pragma unroll
+        for (int lanes = 1; lanes < ROW_LANES; lanes *= 2) {
+            dot += __shfl_xor_sync(FULL_MASK, dot, lanes);
+        }
+        return dot;
+    }
+
+    __device__ __forceinline__ void rescale(float next) {
+        const float correction = exp2f(maximum - next);
+        maximum = next;
+        sum *= correction;
+#pragma unroll
+        for (int c = 0; c < LANE_CHUNKS; ++c) {
+#pragma unroll
+            for (int d = 0; d < 8; ++d) {
+                out[c][d] *= correction;
+            }
+        }
+    }
+
+    __device__ __forceinline__ void add(float weight, const uint4* v) {
+        sum += weight;
+#pragma unroll
+        for (int c = 0; c < LANE_CHUNKS; ++c) {
+            float value[8];
+            unpack_8_bf16(value, v[c * ROW_LANES]);
+#pragma unroll
+            for (int d = 0; d < 8; ++d) {
+                out[c][d] += weight * value[d];
+            }
+        }
+    }
+
+    // The first `visible` keys of a page.
+    __device__ __forceinline__ void add_page(const uint4* k_tile, const uint4* v_tile, int keys,
+                                             int visible) {
+        for (int first = 0; first < keys; first += KEYS_AT_ONCE) {
+            float scores[KEYS_AT_ONCE];
+            float next = maximum;
+#pragma unroll
+            for (int u = 0; u < KEYS_AT_ONCE; ++u) {
+                const float dot = score(k_tile + (first + u) * HEAD_CHUNKS);
+                scores[u] = first + u < visible ? dot : negative_infinity();
+                next = fmaxf(next, scores[u]);
+            }
+            rescale(next);
+#pragma unroll
+            for (int u = 0; u < KEYS_AT_ONCE; ++u) {
+                add(exp2f(scores[u] - maximum), v_tile + (first + u) * HEAD_CHUNKS);
+            }
+        }
+    }
+
+    __device__ __forceinline__ void store(bf16* place) {
+#pragma unroll
+        for (int c = 0; c < LANE_CHUNKS; ++c) {
+#pragma unroll
+            for (int d = 0; d < 8; ++d) {
+                out[c][d] /= sum;
+            }
+            store_16_bytes(place + c * ROW_LANES * 8, pack_8_bf16(out[c]));
+        }
+    }
+};
+
+// Copies a page of K and of V; rows from `keys` on become zeros (0 * NaN is NaN).
+__device__ __forceinline__ void load_page(uint4* k_tile, uint4* v_tile, const bf16* k, const bf16* v,
+                                          int keys) {
+    for (int index = threadIdx.x; index < PAGE_TOKENS * HEAD_CHUNKS; index += PREFILL_THREADS) {
+        const bool valid = index / HEAD_CHUNKS < keys;
+        k_tile[index] = valid ? load_16_bytes(k + index * 8) : make_uint4(0, 0, 0, 0);
+        v_tile[index] = valid ? load_16_bytes(v + index * 8) : make_uint4(0, 0, 0, 0);
+    }
+}
+
 template <int ROW_TILES>
-__device__ void prefill(bf16* out, const bf16* q, const bf16* k_pool, const bf16* v_pool,
-                        const int* block_table_row, int T, int first_position, uint4* shared) {
-    constexpr int LANES = HD <= 128 ? 2 : 4;                 // of one row; each owns every
-    constexpr int CHUNKS = HEAD_CHUNKS / LANES;              // LANES-th chunk of the head dims
-    constexpr int ROWS_AT_ONCE = PREFILL_THREADS / LANES;
-    constexpr int KEYS = 8;                                  // scored before the sums move
-    static_assert(HEAD_CHUNKS % LANES == 0, "head_dim must be a multiple of 32 above 128");
+__device__ __forceinline__ void prefill(bf16* out, const bf16* q, const bf16* k_pool,
+                                        const bf16* v_pool, const int* block_table_row, int T,
+                                        int first_position, uint4* shared) {
     const PrefillBlock<ROW_TILES * 64> block(T, first_position);
-    const int kv_head = blockIdx.x / (NH / NKV);
-    const int lane = threadIdx.x % LANES;
+    const int lane = threadIdx.x % ROW_LANES;
     uint4* const k_tile = shared;
     uint4* const v_tile = shared + PAGE_TOKENS * HEAD_CHUNKS;
     for (int pass = 0; pass < block.rows; pass += ROWS_AT_ONCE) {
-        const int row = pass + threadIdx.x / LANES;
-        const int position = block.first_position + row;
-        const size_t q_row = (static_cast<size_t>(block.first_row + min(row, block.rows - 1)) * NH + blockIdx.x) * HD;
-        float query[CHUNKS][8];
-        float sums[CHUNKS][8] = {};
-        float maximum = negative_infinity();
-        float sum = 0.0f;
-#pragma unroll
-        for (int c = 0; c < CHUNKS; ++c) {
-            unpack_8_bf16(query[c], load_16_bytes(q + q_row + (c * LANES + lane) * 8));
-        }
+        const int row = pass + threadIdx.x / ROW_LANES;
+        const int existing_row = block.first_row + min(row, block.rows - 1);
+        const size_t place =
+            (static_cast<size_t>(existing_row) * NH + blockIdx.x) * HD + lane * 8;
+        Fp32Row state;
+        state.start(q + place);
         for (int first_key = 0; first_key < block.positions; first_key += PAGE_TOKENS) {
-            const size_t page_start =
-                (static_cast<size_t>(block_table_row[first_key / PAGE_TOKENS]) * NKV + kv_head) * PAGE_TOKENS * HD;
+            const size_t page = block_table_row[first_key / PAGE_TOKENS];
+            const size_t start = (page * NKV + block_kv_head()) * PAGE_TOKENS * HD;
             const int keys = min(PAGE_TOKENS, block.positions - first_key);
+            __syncthreads();  // nobody reads the page before
+            load_page(k_tile, v_tile, k_pool + start, v_pool + start, keys);
             __syncthreads();
-            for (int index = threadIdx.x; index < PAGE_TOKENS * HEAD_CHUNKS; index += PREFILL_THREADS) {
-                const bool valid = index / HEAD_CHUNKS < keys;
-                const uint4 zeros = make_uint4(0, 0, 0, 0);
-                k_tile[index] = valid ? load_16_bytes(k_pool + page_start + index * 8) : zeros;
-                v_tile[index] = valid ? load_16_bytes(v_pool + page_start + index * 8) : zeros;
-            }
-            __syncthreads();
-            for (int key = 0; key < keys; key += KEYS) {
-                float scores[KEYS];
-                float next = maximum;
-#pragma unroll
-                for (int u = 0; u < KEYS; ++u) {
-                    float dot = 0.0f;
-#pragma unroll
-                    for (int c = 0; c < CHUNKS; ++c) {
-                        float k[8];
-                        unpack_8_bf16(k, k_tile[(key + u) * HEAD_CHUNKS + c * LANES + lane]);
-#pragma unroll
-                        for (int d = 0; d < 8; ++d) {
-                            dot += query[c][d] * k[d];
-                        }
-                    }
-#pragma unroll
-                    for (int lanes = 1; lanes < LANES; lanes *= 2) {
-                        dot += __shfl_xor_sync(FULL_MASK, dot, lanes);
-                    }
-                    scores[u] = first_key + key + u > position ? negative_infinity() : dot * prefill_scale();
-                    next = fmaxf(next, scores[u]);
-                }
-                const float correction = exp2f(maximum - next);
-                maximum = next;
-                sum *= correction;
-#pragma unroll
-                for (int c = 0; c < CHUNKS; ++c) {
-#pragma unroll
-                    for (int d = 0; d < 8; ++d) {
-                        sums[c][d] *= correction;
-                    }
-                }
-#pragma unroll
-                for (int u = 0; u < KEYS; ++u) {
-                    const float weight = exp2f(scores[u] - maximum);
-                    sum += weight;
-#pragma unroll
-                    for (int c = 0; c < CHUNKS; ++c) {
-                        float v[8];
-                        unpack_8_bf16(v, v_tile[(key + u) * HEAD_CHUNKS + c * LANES + lane]);
-#pragma unroll
-                        for (int d = 0; d < 8; ++d) {
-                            sums[c][d] += weight * v[d];
-                        }
-                    }
-                }
-            }
+            state.add_page(k_tile + lane, v_tile + lane, keys,
+                           block.first_position + row - first_key + 1);
         }
         if (row < block.rows) {
-#pragma unroll
-            for (int c = 0; c < CHUNKS; ++c) {
-#pragma unroll
-                for (int d = 0; d < 8; ++d) {
-                    sums[c][d] /= sum;
-                }
-                store_16_bytes(out + q_row + (c * LANES + lane) * 8, pack_8_bf16(sums[c]));
-            }
+            state.store(out + place);
         }
     }
 }
@@ -427,12 +477,10 @@ extern "C" __global__ void __launch_bounds__(PREFILL_THREADS)
     prefill<1>(out, q, k_pool, v_pool, block_table_row, T, first_position, shared);
 }
 
-#if DIM_HD <= 128
-extern "C" __global__ void __launch_bounds__(PREFILL_THREADS)
+extern "C" __global__ void __launch_bounds__(PREFILL_THREADS, 2)
     attention_prefill_bf16_128(bf16* __restrict__ out, const bf16* __restrict__ q,
                                const bf16* __restrict__ k_pool, const bf16* __restrict__ v_pool,
                                const int* __restrict__ block_table_row, int T, int first_position) {
     DYNAMIC_SHARED(uint4, shared);
     prefill<2>(out, q, k_pool, v_pool, block_table_row, T, first_position, shared);
 }
-#endif

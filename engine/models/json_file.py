@@ -25,6 +25,11 @@ def _refuse_constant(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not JSON")
 
 
+def _number(text: str) -> int | float:
+    # "-0" is no whole number to strict readers (Python would make it the integer 0).
+    return float(text) if text == "-0" else int(text)
+
+
 def parse_json_object(data: bytes, where: str) -> dict[str, object]:
     """Parse UTF-8 bytes that must hold one JSON object; `where` names them in errors.
 
@@ -36,6 +41,7 @@ def parse_json_object(data: bytes, where: str) -> dict[str, object]:
             data.decode("utf-8"),
             object_pairs_hook=_object_without_duplicates,
             parse_constant=_refuse_constant,
+            parse_int=_number,
         )
     except UnicodeDecodeError as error:
         raise BadModelFile(

@@ -93,6 +93,11 @@ HOSTILE_SAFETENSORS: list[tuple[str, bytes, str]] = [
         "duplicate key 'dtype'",
     ),
     ("metadata with a number", safetensors_bytes({"__metadata__": {"a": 1}}), "__metadata__"),
+    (
+        "metadata with half a surrogate pair",
+        safetensors_bytes('{"__metadata__":{"a":"\\ud800"}}'),
+        "half a surrogate pair",
+    ),
     ("metadata as a list", safetensors_bytes({"__metadata__": []}), "__metadata__"),
     ("unknown dtype", safetensors_bytes({"a": entry(0, 4, "Q9")}, bytes(4)), "unknown dtype 'Q9'"),
     ("dtype as a list", safetensors_bytes({"a": entry(0, 4, dtype=[])}, bytes(4)), "unknown dtype"),
@@ -109,6 +114,11 @@ HOSTILE_SAFETENSORS: list[tuple[str, bytes, str]] = [
         "data_offsets",
     ),
     ("negative offset", safetensors_bytes({"a": entry(-4, 0)}, bytes(4)), "data_offsets"),
+    (
+        "offset minus zero",
+        safetensors_bytes('{"a":{"dtype":"U8","shape":[4],"data_offsets":[-0,4]}}', bytes(4)),
+        "data_offsets",
+    ),
     ("beyond the end", safetensors_bytes({"a": entry(0, 1 << 40)}, bytes(4)), "for its tensors"),
     ("offset 2^64", safetensors_bytes({"a": entry(0, 1 << 64)}, bytes(4)), "data_offsets|shape"),
     ("wrong byte count", safetensors_bytes({"a": entry(0, 4, shape=[3])}, bytes(4)), "expected 3"),

@@ -110,7 +110,7 @@ ODD_VALUES = st.sampled_from(
 @settings(
     max_examples=400,
     deadline=None,
-    database=None,
+    derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(data=st.data())
@@ -137,7 +137,7 @@ def test_never_accepts_what_the_reference_refuses_in_a_changed_header(
 @settings(
     max_examples=400,
     deadline=None,
-    database=None,
+    derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(data=st.data())

@@ -108,7 +108,7 @@ ODD_VALUES = st.sampled_from(
 
 
 @settings(
-    max_examples=400,
+    max_examples=200,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
@@ -135,7 +135,7 @@ def test_never_accepts_what_the_reference_refuses_in_a_changed_header(
 
 
 @settings(
-    max_examples=400,
+    max_examples=200,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture],

@@ -18,7 +18,7 @@ from app.chat_request import request_for
 from app.chat_view import ChatState, ChatView, Notice
 from app.conversation import Conversation, Exchange, Reply, ReplyStatus
 from app.conversation_list import ConversationList, StorePort, clean_text
-from app.engine_events import EnginePort
+from app.engine_events import EnginePort, UnexpectedFailure
 from app.error_text import error_text
 from app.model_controller import ModelController
 from app.running_reply import RunningReply
@@ -36,7 +36,7 @@ from engine.api import (
 from engine.errors import EngineError, PromptTooLong
 
 LONG_REPLY_S = 10.0
-"""A reply that took this long is announced when the window is in the background."""
+"""A reply that took this long is announced; the window does so when it is in the background."""
 
 _PHASES = {
     ChatState.PREFILLING: "Reading the chat",
@@ -56,7 +56,6 @@ class ChatPorts:
     models: ModelController
     settings: SettingsController
     status: StatusBoard
-    is_background: Callable[[], bool]
     clock: Callable[[], float] = time.monotonic
     new_id: Callable[[], str] = lambda: uuid.uuid4().hex
 
@@ -82,6 +81,7 @@ class ChatController:
         self._running: RunningReply | None = None
         self._state = ChatState.IDLE
         self._queue: deque[_Waiting] = deque()
+        self.last_error_details = ""
         self.too_long: Callable[[str, str, int], None] = lambda chat, exchange, limit: None
         ports.chats.shown_changed = lambda conversation_id: self._show_state()
         ports.chats.showing = self._bring_up_to_date
@@ -223,6 +223,7 @@ class ChatController:
 
     def _on_failed(self, running: RunningReply, error: EngineError) -> None:
         words = error_text(error)
+        self.last_error_details = error.details if isinstance(error, UnexpectedFailure) else ""
         self._end(running, running.so_far(ReplyStatus.FAILED, words.text))
         if self._is_shown(running):
             self._view.show_notice(Notice("reply", words.text, "error", words.actions))
@@ -235,7 +236,7 @@ class ChatController:
         self._ports.models.end_use()
         self._set_state(ChatState.IDLE)
         took_s = self._ports.clock() - running.started_at
-        if took_s >= LONG_REPLY_S and not running.stopping and self._ports.is_background():
+        if took_s >= LONG_REPLY_S and not running.stopping:
             chat = self._ports.chats.get(running.conversation_id)
             outcome = "The answer is ready." if not reply.error_text else "The reply failed."
             self._view.notify(chat.title if chat is not None else "", outcome)

@@ -160,5 +160,5 @@ class ChatView(Protocol):
         ...
 
     def notify(self, title: str, text: str) -> None:
-        """Tell the desktop that a long answer ended while the window was in the background."""
+        """Tell the desktop that a long answer ended, if the window is in the background."""
         ...

@@ -67,7 +67,6 @@ class ConversationList:
         self._wanted_id = ""
         self._shown_id = ""
         self._search = ""
-        self._titles: dict[str, str] = {}
         self.shown_changed: Callable[[str], None] = lambda conversation_id: None
         self.showing: Callable[[str], None] = lambda conversation_id: None
         self.removing: Callable[[str], None] = lambda conversation_id: None
@@ -137,28 +136,18 @@ class ConversationList:
         self.refresh()
 
     def on_delete(self, conversation_id: str) -> None:
-        """Move a chat to the trash and offer to take it back."""
+        """Move a chat to the trash; the window offers to take it back."""
         self.removing(conversation_id)
         now = self._wall_clock()
         self._store.write(lambda store: store.delete(conversation_id, now))
-        title = self._titles.get(conversation_id) or "The chat"
         if conversation_id == self._shown_id:
             self._wanted_id = ""
             self._show(self._empty())
         self._open.pop(conversation_id, None)
         self.refresh()
-        self._view.show_notice(
-            Notice(
-                f"deleted:{conversation_id}",
-                f"“{title}” was deleted. It stays in the trash for 30 days.",
-                actions=((f"undo_delete:{conversation_id}", "Undo"),),
-                timeout_s=30.0,
-            )
-        )
 
     def on_undo_delete(self, conversation_id: str) -> None:
         """Take a chat out of the trash and show it."""
-        self._view.hide_notice(f"deleted:{conversation_id}")
         self._store.write(lambda store: store.undo_delete(conversation_id))
         self.on_conversation_selected(conversation_id)
         self.refresh()
@@ -231,5 +220,4 @@ class ConversationList:
     def _on_summaries(self, search: str, summaries: Sequence[ConversationSummary]) -> None:
         if search != self._search:
             return
-        self._titles.update((summary.conversation_id, summary.title) for summary in summaries)
         self._view.show_conversations(summaries, self._shown_id)

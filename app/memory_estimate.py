@@ -21,14 +21,13 @@ class MemoryEstimate:
 def estimate_memory(path: Path, device: str, capacity_tokens: int) -> MemoryEstimate:
     """The plan of a model on a device ("auto", "cuda" or "cpu") against what is free now."""
     # Imported here: these import NumPy, which the window must not wait for.
-    from engine.models.memory_plan import free_ram_bytes, plan_memory
-    from engine.models.model_files import open_model
+    from engine.models.memory_plan import free_ram_bytes
+    from engine.open_engine import describe_memory
 
     gpu = read_gpu_memory() if device != "cpu" else None
     on_gpu = device == "cuda" or gpu is not None
     try:
-        config = open_model(path).config
-        plan = plan_memory(config, capacity_tokens, "cuda" if on_gpu else "cpu")
+        plan = describe_memory(path, capacity_tokens, "cuda" if on_gpu else "cpu")
     except EngineError as error:
         return MemoryEstimate(error_text(error).text, fits=False)
     parts = (

@@ -33,6 +33,7 @@ from engine.api import EngineInfo, GenerationControl
 from engine.errors import EngineError, LoadCancelled
 
 LOADABLE = (ModelState.ON_DISK, ModelState.FAILED)
+NO_MODEL = "There is no model on this computer yet. Your question is kept."
 Estimator = Callable[[Path, str, int], MemoryEstimate]
 
 
@@ -69,6 +70,7 @@ class ModelController:
         self._view = view
         self._ports = ports
         self._models: dict[str, _Known] = {}
+        self._disk_known = False
         self._active_id = ports.settings.profile.active_model_id
         self._load_id = ""
         self._loading_id = ""
@@ -101,6 +103,7 @@ class ModelController:
 
     def set_models(self, records: Iterable[ModelRecord], on_disk: Iterable[str]) -> None:
         """Take over what the disk holds; running downloads and the loaded model stay."""
+        self._disk_known = True
         present = set(on_disk)
         models: dict[str, _Known] = {}
         for record in records:
@@ -128,8 +131,11 @@ class ModelController:
                 "by itself. Your chats are untouched; try again, or choose another model."
             )
             self._view.show_notice(Notice("model", text, "warn", (RETRY, CHOOSE_MODEL)))
+            self.failed(text)
         elif self.state(self._active_id) in LOADABLE:
             self._load(self._active_id)
+        elif self.state(self._active_id) is ModelState.ABSENT:
+            self.failed(NO_MODEL)
 
     def select(self, model_id: str) -> None:
         """Use this model: load it, or offer its download where it is absent."""
@@ -147,15 +153,24 @@ class ModelController:
         self._show()
         self.refresh_estimate()
 
+    def use(self, model_id: str) -> None:
+        """Select a model and load it, also when it is loaded already."""
+        if self.state(model_id) is ModelState.READY:
+            self.reload()
+        else:
+            self.select(model_id)
+
     def ensure_ready(self) -> bool:
         """Whether the active model can answer now; if not it is loaded, or the user is told why."""
+        if not self._disk_known:
+            return False  # a quick user asks before the disk was looked at; load_at_start follows
         state = self.state(self._active_id)
         if state is ModelState.READY and self._load_id == "":
             return True
         if state in LOADABLE:
             self._load(self._active_id)
         elif state is ModelState.ABSENT:
-            self.failed("There is no model on this computer yet. Your question is kept.")
+            self.failed(NO_MODEL)
             self._ports.offer_download(self._active_id)
         return False
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.settings_file import AddedModel
-from engine.models.model_catalog import CATALOG
+from engine.models.model_catalog import CATALOG, catalog_model
 
 DEMO_MODEL_ID = "demo"
 
@@ -45,6 +45,25 @@ def added_model(path: Path) -> AddedModel:
     digest = hashlib.sha256(str(absolute).encode("utf-8", "replace")).hexdigest()
     label = absolute.stem if absolute.suffix.lower() == ".gguf" else absolute.name
     return AddedModel(f"added-{digest[:12]}", label or str(absolute), str(absolute))
+
+
+def present_models(records: Iterable[ModelRecord], models_dir: Path) -> tuple[str, ...]:
+    """Ids of the models that are on the disk; of the catalog only complete and checked ones.
+
+    Reads small files: runs on the job thread.
+    """
+    from engine.models.model_store import ModelStore
+
+    store = ModelStore(models_dir)
+    return tuple(
+        record.model_id
+        for record in records
+        if (
+            store.is_on_disk(catalog_model(record.model_id))
+            if record.in_catalog
+            else record.path.exists()
+        )
+    )
 
 
 class LoadMarker:

@@ -52,6 +52,10 @@ class Profile:
     active_model_id: str = ""
     unknown: dict[str, Any] = dataclasses.field(default_factory=dict)
 
+    def with_settings(self, settings: Settings) -> Profile:
+        """The profile with other settings."""
+        return replace(self, settings=settings)
+
 
 @dataclass(frozen=True, slots=True)
 class LoadedProfile:
@@ -202,6 +206,10 @@ def _window_of(stored: object) -> WindowState:
     share = stored.get("thinking_share")
     if isinstance(share, float) and math.isfinite(share) and 0.05 <= share <= 0.95:
         values["thinking_share"] = share
+    for name in ("list_width", "settings_width"):
+        width = stored.get(name)
+        if isinstance(width, int) and not isinstance(width, bool) and 0 <= width <= 10_000:
+            values[name] = width
     for name in ("list_width", "settings_width"):
         width = stored.get(name)
         if isinstance(width, int) and not isinstance(width, bool) and 0 <= width <= 10_000:

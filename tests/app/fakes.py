@@ -211,7 +211,6 @@ class Desk:
 
     tmp_path: Path
     profile: Profile = field(default_factory=Profile)
-    background: bool = False
 
     def __post_init__(self) -> None:
         self.view = FakeView()
@@ -250,7 +249,6 @@ class Desk:
             models=self.models,
             settings=self.settings,
             status=self.status,
-            is_background=lambda: self.background,
             clock=self.clock,
         )
         self.chat = ChatController(self.view, ports)

@@ -263,16 +263,21 @@ def test_deleting_a_chat_ends_its_reply_and_undo_brings_its_words_back(desk):
     assert (reply.answer, reply.status) == ("Half an", ReplyStatus.STOPPED)
 
 
-@pytest.mark.parametrize(
-    ("background", "seconds", "told"), [(True, 20, True), (True, 1, False), (False, 20, False)]
-)
-def test_a_long_answer_in_the_background_is_announced(tmp_path, background, seconds, told):
-    desk = Desk(tmp_path, background=background).with_model()
+@pytest.mark.parametrize(("seconds", "told"), [(20, True), (1, False)])
+def test_a_long_answer_is_announced(desk, seconds, told):
     desk.chat.on_submitted("Long?")
     desk.say(answer="Yes")
     desk.clock.now += seconds
     desk.finish()
-    assert bool(desk.view.notified) is told
+    assert desk.view.notified == ([("Long?", "The answer is ready.")] if told else [])
+
+
+def test_a_long_answer_that_the_user_stopped_is_not_announced(desk):
+    desk.chat.on_submitted("Long?")
+    desk.clock.now += 60
+    desk.chat.on_stop()
+    desk.finish(FinishReason.CANCELLED)
+    assert desk.view.notified == []
 
 
 def test_closing_keeps_the_words_of_running_and_waiting_replies(desk):

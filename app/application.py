@@ -1,0 +1,331 @@
+"""Builds the app from its parts and connects them; nothing is decided here.
+
+Order matters: the window is shown before the engine's modules are imported, and at the end threads
+are stopped before what they write to is closed.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import QObject, QTimer, Slot
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QApplication, QFileDialog
+
+from app.background import GuiCalls, JobRunner
+from app.chat_controller import ChatController, ChatPorts
+from app.chat_view import Notice
+from app.conversation_list import ConversationList
+from app.engine_events import LoadAdvanced, LoadFailed, ModelLoaded, ModelUnloaded, WorkerEvent
+from app.engine_thread import EngineFactory, EngineThread
+from app.error_text import COPY_DETAILS, USE_CPU
+from app.exchange_edits import ExchangeEdits
+from app.gpu_memory import read_gpu_memory
+from app.logging_setup import UncaughtErrors
+from app.memory_estimate import estimate_memory
+from app.model_controller import ModelController, ModelPorts
+from app.model_records import (
+    LoadMarker,
+    ModelRecord,
+    added_model,
+    known_models,
+    present_models,
+)
+from app.notice_actions import AppActions, NoticeActions
+from app.paths import Paths, resource_dir
+from app.settings_controller import SettingsController
+from app.settings_file import LoadedProfile
+from app.status_board import StatusBoard
+from app.store_thread import StoreOpened, StoreThread, StoreTrouble
+from app.ui.main_window import MainWindow
+from app.ui.theme import Theme
+from app.wizard_host import WizardHost
+from engine.api import Finished
+
+ModelsFound = Callable[[tuple[ModelRecord, ...], tuple[str, ...]], None]
+"""Takes all known models and the ids of those on the disk."""
+
+TICK_MS = 1000
+MAX_RESTARTS = 2
+"""A GPU that is lost again after this many restarts needs more than another one."""
+
+_ENGINE_END_S = 2.0
+_STORE_END_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class StartOptions:
+    """What the command line asked for; `only_models` replaces the picker's list (demo, tests)."""
+
+    open_chat: str = ""
+    model_path: Path | None = None
+    only_models: tuple[ModelRecord, ...] | None = None
+    restarts: int = 0
+    """How many times the app was restarted after a lost GPU without a reply since."""
+
+
+class Application(QObject):
+    """The running app; lives in the GUI thread.
+
+    `relaunch(chat_id, restarts)` replaces the process after the user chose to restart.
+    """
+
+    def __init__(
+        self,
+        paths: Paths,
+        loaded: LoadedProfile,
+        factory: EngineFactory,
+        options: StartOptions,
+        errors: UncaughtErrors,
+    ) -> None:
+        super().__init__()
+        self._paths = paths
+        self._options = options
+        self._errors = errors
+        self._closed = False
+        self._restarts = options.restarts
+        self._restart_wanted = False
+        self.relaunch: Callable[[str, int], None] = lambda chat_id, restarts: None
+        self.theme = Theme(resource_dir(), self)
+        self.window = MainWindow(self.theme)
+        self._calls = GuiCalls(self)
+        self._jobs = JobRunner(self._calls.post)
+        self._store = StoreThread(paths.database_file, self._calls.post, self._on_store_event)
+        self.engine = EngineThread(factory, self._on_worker_event, self)
+        self._build_controllers(loaded)
+        self._connect_window()
+        self._timer = QTimer(self)
+        self._timer.timeout.connect(self._on_tick)
+        for number, text in enumerate(loaded.notices):
+            self.window.show_notice(Notice(f"profile-{number}", text, "warn"))
+
+    def _build_controllers(self, loaded: LoadedProfile) -> None:
+        view = self.window
+        self._status = StatusBoard(view)
+        self.settings = SettingsController(
+            view, self._jobs, self._paths.settings_file, loaded.profile
+        )
+        model_ports = ModelPorts(
+            engine=self.engine,
+            settings=self.settings,
+            status=self._status,
+            jobs=self._jobs,
+            marker=LoadMarker(self._paths.load_marker_file),
+            estimate=estimate_memory,
+            gpu_memory=read_gpu_memory,
+            offer_download=lambda model_id: self.open_wizard(),
+        )
+        self.models = ModelController(view, model_ports)
+        self.chats = ConversationList(view, self._store)
+        ports = ChatPorts(
+            engine=self.engine,
+            store=self._store,
+            chats=self.chats,
+            models=self.models,
+            settings=self.settings,
+            status=self._status,
+        )
+        self.chat = ChatController(view, ports)
+        self.edits = ExchangeEdits(view, ports, self.chat, self._jobs)
+        self.settings.listen(self.models.on_settings_changed)
+        app_actions = AppActions(self.restart, self._copy_details, self.open_wizard)
+        self._actions = NoticeActions(self.models, self.edits, self.settings, app_actions)
+        self.wizard = WizardHost(
+            self.theme,
+            self._paths.models_dir,
+            resource_dir(),
+            self.models,
+            self.engine,
+            self._jobs,
+            self,
+        )
+        self.wizard.model_ready = self._on_wizard_model
+
+    def _connect_window(self) -> None:
+        window, chat, edits, chats = self.window, self.chat, self.edits, self.chats
+        window.submitted.connect(chat.on_submitted)
+        window.stop_requested.connect(chat.on_stop)
+        window.answer_now_requested.connect(chat.on_answer_now)
+        window.regenerate_requested.connect(edits.on_regenerate)
+        window.edit_requested.connect(edits.on_edit)
+        window.continue_requested.connect(edits.on_continue)
+        window.reply_chosen.connect(edits.on_reply_chosen)
+        window.new_chat_requested.connect(chats.on_new_chat)
+        window.conversation_selected.connect(chats.on_conversation_selected)
+        window.rename_requested.connect(chats.on_rename)
+        window.delete_requested.connect(chats.on_delete)
+        window.undo_delete_requested.connect(chats.on_undo_delete)
+        window.search_changed.connect(chats.on_search)
+        window.draft_changed.connect(chats.on_draft_changed)
+        window.settings_changed.connect(self.settings.on_settings_changed)
+        window.model_selected.connect(self.models.select)
+        window.add_model_requested.connect(self._on_add_model)
+        window.free_memory_requested.connect(self.models.free_memory)
+        window.action_requested.connect(self._actions.on_action)
+        window.closing.connect(self._on_window_closing)
+
+    def show(self) -> None:
+        """Show the window, then start the threads; the engine is not imported before that."""
+        self.window.restore_window_state(self.settings.profile.window)
+        self.window.show_settings(self.settings.settings)
+        self.chats.start(self._options.open_chat)
+        self.window.show()
+        QTimer.singleShot(0, self._on_shown)
+
+    @Slot()
+    def _on_shown(self) -> None:
+        self._store.start()
+        self.engine.start()
+        self._timer.start(TICK_MS)
+        self._look_for_models(self._on_first_models)
+
+    def _records(self) -> tuple[ModelRecord, ...]:
+        if self._options.only_models is not None:
+            return self._options.only_models
+        added = self.settings.profile.added_models
+        if self._options.model_path is not None:
+            added = (*added, added_model(self._options.model_path))
+        return known_models(self._paths.models_dir, resource_dir() / "demo_model", added)
+
+    def _look_for_models(
+        self, then: Callable[[tuple[ModelRecord, ...], tuple[str, ...]], None]
+    ) -> None:
+        records = self._records()
+        job = partial(present_models, records, self._paths.models_dir)
+        self._jobs.run(job, partial(then, records))
+
+    def _on_first_models(self, records: tuple[ModelRecord, ...], present: tuple[str, ...]) -> None:
+        self.models.set_models(records, present)
+        if self._options.model_path is not None:
+            self.models.select(added_model(self._options.model_path).model_id)
+            return
+        self.models.load_at_start()
+        demo_only = all(record.is_demo for record in records if record.model_id in present)
+        # The demo answers meanwhile; the wizard comes by itself at the first start only.
+        if not present or (demo_only and not self.settings.profile.active_model_id):
+            self.open_wizard()
+
+    def open_wizard(self) -> None:
+        """Show the first-run wizard, which also adds and downloads models later on."""
+        self.wizard.open(self.settings.settings.context_tokens)
+
+    def _on_wizard_model(self, path: Path, model_id: str) -> None:
+        if self.models.record(model_id) is None:
+            model = added_model(path)
+            self.settings.add_model(model)
+            model_id = model.model_id
+        self._look_for_models(partial(self._use_model, model_id))
+
+    def _use_model(
+        self, model_id: str, records: tuple[ModelRecord, ...], present: tuple[str, ...]
+    ) -> None:
+        self.models.set_models(records, present)
+        self.models.use(model_id)
+
+    def _on_add_model(self) -> None:
+        path, _ = QFileDialog.getOpenFileName(
+            self.window,
+            "Choose a GGUF file, or config.json of a model folder",
+            str(Path.home()),
+            "Models (*.gguf config.json)",
+        )
+        if path:
+            chosen = Path(path)
+            folder = chosen.parent if chosen.name == "config.json" else chosen
+            self._on_wizard_model(folder, "")
+
+    def _on_worker_event(self, event: WorkerEvent) -> None:
+        match event:
+            case LoadAdvanced() | ModelLoaded() | LoadFailed() | ModelUnloaded():
+                self.models.on_worker_event(event)
+            case _:
+                if isinstance(event, Finished):
+                    self._restarts = 0
+                self.chat.on_engine_event(event)
+        self.wizard.on_engine_event(event)
+
+    def _on_store_event(self, event: StoreOpened | StoreTrouble) -> None:
+        match event:
+            case StoreOpened():
+                for number, text in enumerate(event.notices):
+                    kind = "info" if event.on_disk else "error"
+                    self.window.show_notice(Notice(f"store-{number}", text, kind))
+            case StoreTrouble(text=""):
+                self.window.hide_notice("saving")
+            case StoreTrouble():
+                self.window.show_notice(Notice("saving", event.text, "error"))
+
+    @Slot()
+    def _on_tick(self) -> None:
+        self.settings.tick()
+        self.models.tick()
+
+    def on_uncaught_error(self) -> None:
+        """Say that something went wrong; may be called on any thread."""
+        self._calls.post(self._show_uncaught_error)
+
+    def _show_uncaught_error(self) -> None:
+        text = (
+            "Something went wrong that Thinkpane did not expect. Your chats are kept; if it "
+            "happens again, restart it and report the details."
+        )
+        self.window.show_notice(Notice("uncaught", text, "error", (COPY_DETAILS,)))
+
+    def _copy_details(self) -> None:
+        details = self._errors.details or self.chat.last_error_details
+        QGuiApplication.clipboard().setText(details)
+
+    def raise_window(self) -> None:
+        """Bring the window to the front, for a second start."""
+        self.window.show()
+        self.window.raise_()
+        self.window.activateWindow()
+
+    def restart(self) -> None:
+        """Close and start again in the same chat; not without end."""
+        if self._restarts >= MAX_RESTARTS:
+            text = (
+                f"Thinkpane was restarted {MAX_RESTARTS} times and the GPU still does not answer. "
+                "Your chats are kept; restart the computer, or use the processor."
+            )
+            self.window.show_notice(Notice("restart", text, "error", (USE_CPU,)))
+            return
+        self._restart_wanted = True
+        self.window.close()
+
+    @property
+    def shown_chat_id(self) -> str:
+        """The chat to come back to after a restart; "" for one without a question."""
+        return self.chats.shown_id if self.chats.shown.exchanges else ""
+
+    @Slot()
+    def _on_window_closing(self) -> None:
+        # The window goes at once; threads end after this event.
+        QTimer.singleShot(0, self.shut_down)
+
+    @Slot()
+    def shut_down(self) -> None:
+        """Stop the threads in order, keep every word, leave the event loop."""
+        if self._closed:
+            return
+        self._closed = True
+        self._timer.stop()
+        self.settings.set_window(self.window.window_state())
+        engine_ended = self.engine.shutdown(_ENGINE_END_S)
+        self.chat.close()
+        downloads_ended = self.wizard.shutdown(_ENGINE_END_S)
+        stored = self._store.close(_STORE_END_S)
+        self._jobs.close(_ENGINE_END_S)
+        self.settings.save_now()
+        if self._restart_wanted:
+            self.relaunch(self.shown_chat_id, self._restarts + 1)
+        if not (engine_ended and downloads_ended):
+            # A thread hangs in a driver or a disk call; destroying it would abort the process.
+            sys.stdout.flush()
+            os._exit(0 if stored else 1)
+        QApplication.exit(0 if stored else 1)

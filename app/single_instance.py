@@ -1,0 +1,64 @@
+"""One running app per profile: two writers could damage the chats.
+
+The lock is the operating system's; a second start asks the first one to come to the front.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import QLockFile, QObject, Slot
+from PySide6.QtNetwork import QLocalServer, QLocalSocket
+
+_CONNECT_MS = 1000
+
+
+def _server_name(lock_file: Path) -> str:
+    # Socket paths are short; the profile's path may be long.
+    digest = hashlib.sha256(str(lock_file).encode("utf-8", "replace")).hexdigest()
+    return f"thinkpane-{digest[:16]}"
+
+
+class SingleInstance(QObject):
+    """Holds the profile's lock, and hears of later starts."""
+
+    def __init__(self, lock_file: Path, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._name = _server_name(lock_file)
+        self._lock = QLockFile(str(lock_file))
+        # Stale only when its process is gone; never because of its age.
+        self._lock.setStaleLockTime(0)
+        self._server = QLocalServer(self)
+        self._server.setSocketOptions(QLocalServer.SocketOption.UserAccessOption)
+        self._server.newConnection.connect(self._on_connection)
+        self.raised: Callable[[], None] = lambda: None
+
+    def acquire(self) -> bool:
+        """Take the lock; False when another process has it."""
+        if not self._lock.tryLock(0):
+            return False
+        QLocalServer.removeServer(self._name)
+        self._server.listen(self._name)
+        return True
+
+    def raise_other(self) -> bool:
+        """Ask the running app to show its window; False when it does not listen."""
+        socket = QLocalSocket()
+        socket.connectToServer(self._name)
+        connected = socket.waitForConnected(_CONNECT_MS)
+        socket.disconnectFromServer()
+        return connected
+
+    def release(self) -> None:
+        """Let another process have the profile."""
+        self._server.close()
+        self._lock.unlock()
+
+    @Slot()
+    def _on_connection(self) -> None:
+        while self._server.hasPendingConnections():
+            socket = self._server.nextPendingConnection()
+            socket.disconnected.connect(socket.deleteLater)
+        self.raised()

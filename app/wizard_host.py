@@ -1,0 +1,108 @@
+"""Opens the first-run wizard when it is asked for, and owns the downloads it starts.
+
+The wizard's modules are imported late: they bring NumPy, which the window must not wait for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Slot
+
+from app.background import JobRunner
+from app.engine_events import EnginePort, WorkerEvent
+from app.model_controller import ModelController
+from app.ui.theme import Theme
+from engine.api import DownloadProgress
+
+if TYPE_CHECKING:
+    from app.model_store_thread import ModelStoreThread, StoreEvent
+    from app.wizard_controller import WizardController
+
+
+class WizardHost(QObject):
+    """The wizard, its store thread, and the way of their news to the model controller.
+
+    `model_ready(path, model_id)` is called when the wizard has found a model to be loaded.
+    """
+
+    def __init__(
+        self,
+        theme: Theme,
+        models_dir: Path,
+        resources: Path,
+        models: ModelController,
+        engine: EnginePort,
+        jobs: JobRunner,
+        parent: QObject,
+    ) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._models_dir = models_dir
+        self._resources = resources
+        self._models = models
+        self._engine = engine
+        self._jobs = jobs
+        self._store: ModelStoreThread | None = None
+        self._wizard: WizardController | None = None
+        self.model_ready: Callable[[Path, str], None] = lambda path, model_id: None
+
+    def open(self, context_tokens: int) -> None:
+        """Show the wizard, at the running download if there is one."""
+        if self._wizard is None:
+            self._wizard = self._build(context_tokens)
+        self._wizard.start()
+
+    def on_engine_event(self, event: WorkerEvent) -> None:
+        """Let the wizard follow its first answer."""
+        if self._wizard is not None:
+            self._wizard.on_engine_event(event)
+
+    def shutdown(self, timeout_s: float) -> bool:
+        """End the downloads; what has arrived is kept. False where the thread hangs."""
+        return self._store is None or self._store.shutdown(timeout_s)
+
+    def _build(self, context_tokens: int) -> WizardController:
+        from app.model_store_thread import ModelStoreThread
+        from app.ui.wizard import WizardWindow
+        from app.wizard_choices import wizard_services
+        from app.wizard_controller import WizardController
+        from engine.models.model_store import ModelStore
+
+        self._store = ModelStoreThread(ModelStore(self._models_dir), self)
+        self._store.event_emitted.connect(self._on_store_event)
+        self._store.start()
+        window = WizardWindow(self._theme)
+        services = wizard_services(self._models_dir, self._resources, context_tokens)
+        wizard = WizardController(window, self._store, self._jobs, self._engine, services, self)
+        window.action_requested.connect(wizard.on_action)
+        window.option_chosen.connect(wizard.on_option_chosen)
+        window.path_chosen.connect(wizard.on_path_chosen)
+        window.closing.connect(wizard.on_closing)
+        wizard.model_ready.connect(self._on_model_ready)
+        return wizard
+
+    @Slot(object)
+    def _on_store_event(self, event: StoreEvent) -> None:
+        from app.model_store_thread import ModelDeleted, ModelStored, StoreAdvanced, StoreFailed
+
+        match event:
+            case StoreAdvanced(progress=DownloadProgress() as progress):
+                fraction = progress.done_bytes / max(1, progress.total_bytes)
+                self._models.on_download_progress(event.model_id, fraction, progress.file)
+            case StoreAdvanced(progress=progress):
+                fraction = progress.file_done_bytes / max(1, progress.file_total_bytes)
+                self._models.on_verify_progress(event.model_id, fraction)
+            case ModelStored():
+                self._models.on_download_ended(event.model_id, complete=True)
+            case StoreFailed() | ModelDeleted():
+                # The wizard says why; in the picker the model is simply not there yet.
+                self._models.on_download_ended(event.model_id, complete=False)
+        if self._wizard is not None:
+            self._wizard.on_store_event(event)
+
+    @Slot(object, str)
+    def _on_model_ready(self, path: Path, model_id: str) -> None:
+        self.model_ready(path, model_id)

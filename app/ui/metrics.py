@@ -25,6 +25,8 @@ class Metrics:
     icon_button: int
     control_height: int
     pill_height: int
+    value_height: int
+    value_focus_padding: int
     header_height: int
     status_height: int
     list_width: int
@@ -81,3 +83,16 @@ class Metrics:
     list_indent: int
     table_padding_x: int
     table_padding_y: int
+    wizard_width: int
+    wizard_height: int
+    wizard_min_width: int
+    wizard_min_height: int
+    wizard_steps_width: int
+    wizard_step_height: int
+    wizard_page_margin: int
+    wizard_label_width: int
+    wizard_amount_width: int
+    wizard_footer_height: int
+    radio: int
+    radio_radius: int
+    radio_ring: int

@@ -12,18 +12,18 @@ import json
 from dataclasses import dataclass, fields
 from pathlib import Path
 from string import Template
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from PySide6.QtCore import QByteArray, QObject, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication, QIcon, QPainter, QPixmap
 from PySide6.QtSvg import QSvgRenderer
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QApplication, QWidget
 from shiboken6 import isValid
 
 from app.ui.metrics import Metrics
 
 Scheme = Literal["system", "light", "dark"]
-Role = Literal["text", "thinking", "label", "group", "status", "code", "brand", "title"]
+Role = Literal["text", "thinking", "label", "group", "status", "code", "brand", "title", "heading"]
 
 _ICON_SCALES = (1, 2, 3)
 
@@ -100,6 +100,7 @@ class Theme(QObject):
         hints = QGuiApplication.styleHints()
         if hints is not None:
             hints.colorSchemeChanged.connect(self._on_system_scheme)
+        QApplication.setFont(self.font("text"))
 
     @property
     def is_dark(self) -> bool:
@@ -132,17 +133,17 @@ class Theme(QObject):
 
     def _refresh(self) -> None:
         self._icons.clear()
+        # A style sheet's font-size starts from the application's font, not from the parent's.
+        QApplication.setFont(self.font("text"))
         sheet = self.style_sheet()
         self._dressed = [widget for widget in self._dressed if isValid(widget)]
         for widget in self._dressed:
-            widget.setFont(self.font("text"))
             widget.setStyleSheet(sheet)
         self.changed.emit()
 
     def dress(self, window: QWidget) -> None:
         """Give a top-level widget the style sheet, now and after each change."""
         self._dressed.append(window)
-        window.setFont(self.font("text"))
         window.setStyleSheet(self.style_sheet())
 
     def px(self, role: Role) -> int:
@@ -183,7 +184,7 @@ class Theme(QObject):
         }
         for item in fields(Metrics):
             values[f"m_{item.name}"] = str(getattr(self.metrics, item.name))
-        roles: tuple[Role, ...] = ("text", "thinking", "label", "group", "status", "code", "title")
+        roles: tuple[Role, ...] = get_args(Role)
         for role in roles:
             values[f"px_{role}"] = str(self.px(role))
         values["control_radius_inner"] = str(self.metrics.radius_control - 1)

@@ -277,7 +277,8 @@ class _Fetch:
         if isinstance(error, httpx2.ProxyError):
             return _Ended(f"the proxy does not let the request through: {error}")
         if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout):
-            return _TryAgain(f"no connection: {error}")
+            words = re.sub(r"\[[^\]]*\] *", "", str(error))  # "[Errno 111] Connection refused"
+            return _TryAgain(f"no connection: {words or 'no answer in time'}")
         return _TryAgain("connection lost")
 
 

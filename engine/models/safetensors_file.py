@@ -138,13 +138,14 @@ def parse_header(
     """
     if data[:1] != b"{":
         raise BadModelFile(where, f"header: expected '{{' first, found {data[:1]!r}")
+    # Each tensor opens a brace: refuse a flood of them before the slow work of parsing it.
+    if (objects := data.count(b"{")) > _TENSOR_LIMIT:
+        raise BadModelFile(
+            where, f"header: expected at most {_TENSOR_LIMIT:,} tensors, found {objects:,}"
+        )
     values = parse_json_object(data, f"{where} (header)")
     if "__metadata__" in values:
         _check_metadata(values.pop("__metadata__"), where)
-    if len(values) > _TENSOR_LIMIT:
-        raise BadModelFile(
-            where, f"expected at most {_TENSOR_LIMIT:,} tensors, found {len(values):,}"
-        )
     entries = [_entry(name, value, data_begin, where) for name, value in values.items()]
     _check_contiguous(entries, data_begin, file_bytes, where)
     return {entry.name: entry for entry in entries}

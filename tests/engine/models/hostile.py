@@ -1,4 +1,4 @@
-"""What every test of hostile model files does: expect one typed error, print its time, flip bits."""
+"""What tests of hostile model files share: expect one typed error, print its time, flip bits."""
 
 from __future__ import annotations
 

@@ -161,10 +161,9 @@ class AnswerBody(QWidget):
         gap = self._theme.metrics.gap_s
         top = 0
         for index, view in enumerate(self._segments):
-            is_code = isinstance(view, CodeBlock)
-            if is_code and index:
-                top += gap // 2
+            if index:
+                top += gap
             height = view.arrange(width) if isinstance(view, CodeBlock) else view.height_for(width)
             view.setGeometry(0, top, width, height)
-            top += height + (gap if is_code else 0)
+            top += height
         return top

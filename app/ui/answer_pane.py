@@ -57,7 +57,7 @@ class AnswerPane(QWidget):
         self._meter = Meter(theme, self.tr("Progress"), theme.metrics.meter_budget_width, self)
         self.body = AnswerBody(theme, self)
         self.body.height_changed.connect(self.height_changed)
-        self._failure = label("", "danger", self)
+        self._failure = label("", "failure", self)
         self._failure.setWordWrap(True)
         self._retry = TextButton(self.tr("Try again"), "plain", self)
         self._retry.clicked.connect(self.regenerate_requested)
@@ -211,7 +211,7 @@ class AnswerPane(QWidget):
             top += metrics.meter_height + metrics.gap_s
         height = self.body.arrange(text_width)
         self.body.setGeometry(left, top, text_width, height)
-        top += height
+        top += height + (metrics.gap_xs if height else 0)
         if not self._failure.isHidden():
             height = self._failure.heightForWidth(text_width)
             self._failure.setGeometry(left, top, text_width, height)
@@ -219,7 +219,7 @@ class AnswerPane(QWidget):
             self._retry.adjustSize()
             self._retry.move(left, top)
             top += self._retry.height() + metrics.gap_s
-        return self._arrange_actions(left, top, text_width) + metrics.gap_m
+        return self._arrange_actions(left, top, room) + metrics.gap_m
 
     def _arrange_header(self, left: int, top: int, room: int, offers_thinking: bool) -> None:
         metrics = self._theme.metrics

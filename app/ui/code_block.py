@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QFontMetricsF, QTextCharFormat, QTextLayout, QTextOption, QWheelEvent
-from PySide6.QtWidgets import QFrame, QLabel, QPlainTextEdit, QWidget
+from PySide6.QtGui import (
+    QTextBlockFormat,
+    QTextCharFormat,
+    QTextCursor,
+    QTextLayout,
+    QWheelEvent,
+)
+from PySide6.QtWidgets import QFrame, QLabel, QTextEdit, QWidget
 
 from app.render.code_colors import color_lines
 from app.ui.controls import TextButton, copy_to_clipboard, label
 from app.ui.theme import Theme
 
 
-class _CodeView(QPlainTextEdit):
+class _CodeView(QTextEdit):
     """Read-only code that leaves the vertical wheel to the conversation."""
 
     def wheelEvent(self, event: QWheelEvent) -> None:
@@ -38,17 +44,15 @@ class CodeBlock(QFrame):
         self._copy.setToolTip(self.tr("Copy this code"))
         self._copy.clicked.connect(self._on_copy)
         self._view = _CodeView(self)
-        self._view.setReadOnly(True)
         self._view.setFrameShape(QFrame.Shape.NoFrame)
-        self._view.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
-        self._view.setWordWrapMode(QTextOption.WrapMode.NoWrap)
+        self._view.setLineWrapMode(QTextEdit.LineWrapMode.NoWrap)
         self._view.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._view.setTextInteractionFlags(
             Qt.TextInteractionFlag.TextSelectableByMouse
             | Qt.TextInteractionFlag.TextSelectableByKeyboard
         )
         self._view.document().setDocumentMargin(0)
-        self._view.setFont(theme.font("code"))
+        self._view.document().setUndoRedoEnabled(False)
         self._view.setAccessibleName(self.tr("Code"))
 
     @property
@@ -56,23 +60,42 @@ class CodeBlock(QFrame):
         """The code as shown."""
         return self._source
 
+    @property
+    def copy_button(self) -> TextButton:
+        """Puts the code on the clipboard."""
+        return self._copy
+
     def show_code(self, source: str, language: str, closed: bool) -> None:
         """Replace or extend the code; colours it once it is closed."""
         if language != self._language or not self._label.text():
             self._language = language
             self._label.setText(language or self.tr("code"))
-        if source != self._source:
-            grown = source.startswith(self._source) and bool(self._source)
-            if grown:
-                cursor = self._view.textCursor()
-                cursor.movePosition(cursor.MoveOperation.End)
-                cursor.insertText(source[len(self._source) :])
-            else:
-                self._view.setPlainText(source)
+        if source != self._source or not self._source:
+            grows = bool(self._source) and source.startswith(self._source)
+            self._write(source[len(self._source) :] if grows else source, replaces=not grows)
             self._source = source
             self._colored = False
         if closed and not self._colored:
             self._color()
+
+    def _write(self, text: str, *, replaces: bool) -> None:
+        cursor = QTextCursor(self._view.document())
+        block_format = QTextBlockFormat()
+        block_format.setLineHeight(
+            self._theme.line_height("code"), QTextBlockFormat.LineHeightTypes.MinimumHeight.value
+        )
+        text_format = QTextCharFormat()
+        text_format.setFont(self._theme.font("code"))
+        text_format.setForeground(self._theme.color("text"))
+        cursor.beginEditBlock()
+        cursor.movePosition(QTextCursor.MoveOperation.End)
+        if replaces:
+            cursor.select(QTextCursor.SelectionType.Document)
+            cursor.removeSelectedText()
+            cursor.setBlockFormat(block_format)
+            cursor.setBlockCharFormat(text_format)
+        cursor.insertText(text, text_format)
+        cursor.endEditBlock()
 
     def _color(self) -> None:
         self._colored = True
@@ -101,16 +124,12 @@ class CodeBlock(QFrame):
         self._copy.setGeometry(
             width - copy_width - metrics.gap_s, metrics.gap_xs, copy_width, header
         )
-        line = QFontMetricsF(self._view.font()).lineSpacing()
-        longest = max((len(text) for text in self._source.split("\n")), default=0)
-        # An estimate that is never too small: wide characters take two columns.
-        wide = longest if self._source.isascii() else 2 * longest
-        fits = QFontMetricsF(self._view.font()).horizontalAdvance("0") * wide <= inner
-        bar = 0 if fits else metrics.scroll_width
-        height = int(line * self._view.document().blockCount() + metrics.gap_xs) + bar
+        document = self._view.document()
+        bar = metrics.scroll_width if document.idealWidth() > inner else 0
+        height = int(document.size().height() + 0.999) + bar
         top = metrics.gap_xs + header
         self._view.setGeometry(metrics.gap_m, top, inner, height)
-        return top + height + metrics.gap_s
+        return top + height + metrics.gap_m - min(bar, metrics.gap_s)
 
     def _on_copy(self) -> None:
         copy_to_clipboard(self._source)

@@ -105,9 +105,7 @@ class Composer(QFrame):
         self.setObjectName("composer")
         self.edit = ComposerEdit(self)
         self.edit.setAccessibleName(self.tr("Question"))
-        self.edit.setPlaceholderText(
-            self.tr("Ask anything. Enter sends, Shift+Enter breaks the line.")
-        )
+        self.set_narrow(False)
         self.edit.send_pressed.connect(self.submit)
         self.edit.paste_refused.connect(self.paste_refused)
         self.edit.focus_changed.connect(self._on_focus)
@@ -138,7 +136,7 @@ class Composer(QFrame):
         metrics = self._theme.metrics
         side = QHBoxLayout()
         side.setSpacing(metrics.gap_s)
-        side.addWidget(self.thinking, 0)
+        side.addWidget(self.thinking, 0, Qt.AlignmentFlag.AlignVCenter)
         side.addWidget(self.send, 0)
         side.addWidget(self.stop, 0)
         column = QVBoxLayout()
@@ -147,13 +145,21 @@ class Composer(QFrame):
         row = QHBoxLayout(self)
         row.setContentsMargins(metrics.gap_m, metrics.gap_s, metrics.gap_m, metrics.gap_s)
         row.setSpacing(metrics.gap_m)
-        row.addWidget(self.edit, 1)
+        row.addWidget(self.edit, 1, Qt.AlignmentFlag.AlignVCenter)
         row.addLayout(column, 0)
 
     @property
     def text(self) -> str:
         """What is written."""
         return self.edit.toPlainText()
+
+    def set_narrow(self, narrow: bool) -> None:
+        """A narrow window has no room for the whole hint."""
+        self.edit.setPlaceholderText(
+            self.tr("Ask anything")
+            if narrow
+            else self.tr("Ask anything. Enter sends, Shift+Enter breaks the line.")
+        )
 
     def set_text(self, text: str) -> None:
         """Put a text in, such as a draft; it is not told as a changed draft."""

@@ -103,10 +103,12 @@ class ElidedLabel(QLabel):
         self.setTextFormat(Qt.TextFormat.PlainText)
         self.setProperty("role", role)
         self._full = ""
+        self._short = ""
 
-    def set_full_text(self, text: str) -> None:
-        """Set the text; the tooltip has all of it when it does not fit."""
+    def set_full_text(self, text: str, short: str = "") -> None:
+        """Set the text; `short` stands in where it does not fit. The tooltip then has all of it."""
         self._full = text
+        self._short = short
         self.setAccessibleName(text)
         self._elide()
 
@@ -130,8 +132,10 @@ class ElidedLabel(QLabel):
         self._elide()
 
     def _elide(self) -> None:
+        room = max(0, self.width())
+        fits = not self._short or self.fontMetrics().horizontalAdvance(self._full) <= room
         shown = self.fontMetrics().elidedText(
-            self._full, Qt.TextElideMode.ElideRight, max(0, self.width())
+            self._full if fits else self._short, Qt.TextElideMode.ElideRight, room
         )
         self.setText(shown)
         self.setToolTip(plain_tooltip(self._full) if shown != self._full else "")

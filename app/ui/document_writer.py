@@ -15,6 +15,8 @@ from PySide6.QtGui import (
     QTextFrameFormat,
     QTextLength,
     QTextListFormat,
+    QTextTable,
+    QTextTableCellFormat,
     QTextTableFormat,
 )
 
@@ -74,8 +76,7 @@ class DocumentWriter:
             case Listing():
                 self._write_listing(cursor, block, indent)
             case Quote():
-                for inner in block.blocks:
-                    self.write(cursor, inner, indent=indent + self._theme.metrics.quote_indent)
+                self._write_quote(cursor, block)
             case Table():
                 self._write_table(cursor, block)
             case Rule():
@@ -128,7 +129,8 @@ class DocumentWriter:
     def _span_format(self, span: Span, base: QTextCharFormat) -> QTextCharFormat:
         text_format = QTextCharFormat(base)
         if span.bold:
-            text_format.setFontWeight(QFont.Weight.DemiBold)
+            # Not less: Qt thickens a Chinese face that has no bold only from here on.
+            text_format.setFontWeight(QFont.Weight.Bold)
         if span.italic:
             text_format.setFontItalic(True)
         if span.strike:
@@ -176,6 +178,7 @@ class DocumentWriter:
     def _write_formula(self, cursor: QTextCursor, block: Formula, indent: int) -> None:
         block_format = self._block_format(indent)
         block_format.setAlignment(Qt.AlignmentFlag.AlignHCenter)
+        block_format.setTopMargin(self._theme.metrics.gap_xs)
         self._begin(cursor, block_format)
         text_format = self._char_format()
         font = self._theme.font(self._role)
@@ -222,7 +225,7 @@ class DocumentWriter:
         table_format.setBorderBrush(QBrush(self._theme.color("line")))
         table_format.setCellPadding(metrics.table_padding_y)
         table_format.setCellSpacing(0)
-        table_format.setTopMargin(metrics.gap_xs)
+        table_format.setTopMargin(metrics.gap_s)
         table_format.setBottomMargin(metrics.gap_s)
         table_format.setHeaderRowCount(1)
         columns = len(block.header)
@@ -246,7 +249,38 @@ class DocumentWriter:
                 if row == 0:
                     base.setFontWeight(QFont.Weight.DemiBold)
                 self._insert_spans(inner, spans, base)
-        cursor.movePosition(QTextCursor.MoveOperation.End)
+        self._leave_table(cursor, table)
+
+    def _write_quote(self, cursor: QTextCursor, block: Quote) -> None:
+        """A table of one cell, since only a cell can have a line on its left side alone."""
+        metrics = self._theme.metrics
+        table_format = QTextTableFormat()
+        table_format.setBorderCollapse(True)
+        table_format.setBorder(metrics.quote_line)
+        table_format.setBorderStyle(QTextFrameFormat.BorderStyle.BorderStyle_None)
+        table_format.setCellSpacing(0)
+        table_format.setCellPadding(0)
+        table_format.setTopMargin(metrics.gap_xs)
+        table_format.setBottomMargin(metrics.gap_s)
+        table = cursor.insertTable(1, 1, table_format)
+        cell = table.cellAt(0, 0)
+        cell_format = QTextTableCellFormat()
+        cell_format.setLeftBorder(metrics.quote_line)
+        cell_format.setLeftBorderStyle(QTextFrameFormat.BorderStyle.BorderStyle_Solid)
+        cell_format.setLeftBorderBrush(QBrush(self._theme.color("control_line")))
+        cell_format.setLeftPadding(metrics.gap_m)
+        cell.setFormat(cell_format)
+        inner = cell.firstCursorPosition()
+        for quoted in block.blocks:
+            self.write(inner, quoted)
+        last = inner.blockFormat()
+        last.setBottomMargin(0)
+        inner.setBlockFormat(last)
+        self._leave_table(cursor, table)
+
+    def _leave_table(self, cursor: QTextCursor, table: QTextTable) -> None:
+        """Go behind the table, where Qt keeps a block that must not show as an empty line."""
+        cursor.setPosition(table.lastCursorPosition().position() + 1)
         self._flatten(cursor)
 
     def _write_rule(self, cursor: QTextCursor) -> None:

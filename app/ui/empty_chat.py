@@ -68,12 +68,12 @@ class EmptyChat(QScrollArea):
             self.tr("Why is the sky blue, and why are sunsets red?"),
             self.tr("What is 17 × 23? Show the steps."),
             self.tr("Explain binary search to a ten-year-old."),
-            self.tr("Write a Python function that checks for palindromes."),
+            self.tr("Write a palindrome check in Python."),
             self.tr("Plan three quick dinners with rice."),
-            self.tr("Translate “Good morning, how are you?” into Chinese."),
+            self.tr("Say “Good morning, how are you?” in Chinese."),
             self.tr("Write a short, polite email that moves a meeting."),
             self.tr("Compare tea and coffee in a small table."),
-            self.tr("A bat and a ball cost 1.10; the bat costs 1 more. The ball?"),
+            self.tr("Is 91 a prime number? Explain."),
             self.tr("Give me a haiku about a quiet harbour."),
         )
 

@@ -289,9 +289,10 @@ class ExchangeWidget(QWidget):
         pane = self.thinking
         offset = self._card.y() + pane.y()
         top, bottom = self._visible
-        view_height = bottom - top
-        height = min(pane.height(), view_height) if view_height > 0 else pane.height()
-        start = min(max(0, top - offset), pane.height() - height)
+        least = min(pane.height(), self._theme.metrics.thinking_min_height)
+        start = min(max(0, top - offset), pane.height() - least)
+        room = bottom - top if bottom > top else pane.height()
+        height = min(pane.height() - start, max(least, room))
         pane.set_visible_part(QRect(0, start, pane.width(), height))
 
     def _on_edited(self, question: str) -> None:

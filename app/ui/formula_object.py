@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QByteArray, QRect, QRectF, QSizeF, Qt
 from PySide6.QtGui import (
+    QFontMetrics,
     QFontMetricsF,
     QPainter,
     QPyTextObject,
@@ -23,14 +24,19 @@ OBJECT_CHARACTER = "￼"
 
 def formula_format(base: QTextCharFormat, tex: str, display: bool) -> QTextCharFormat | None:
     """Format of the object character that stands for the formula; None if it cannot be drawn."""
-    if render_formula(tex, base.font().pixelSize(), display) is None:
+    image = render_formula(tex, base.font().pixelSize(), display)
+    if image is None:
         return None
     text_format = QTextCharFormat(base)
     text_format.setObjectType(FORMULA_OBJECT)
     text_format.setProperty(_TEX, tex)
     text_format.setProperty(_DISPLAY, display)
-    # Middle is the one alignment whose baseline can be computed; see `_box`.
-    text_format.setVerticalAlignment(QTextCharFormat.VerticalAlignment.AlignMiddle)
+    # Reaching a little into the space below the line is better than pushing the lines apart.
+    reach = QFontMetrics(base.font()).descent() + base.font().pixelSize() / 4
+    low = image.descent <= reach
+    align = QTextCharFormat.VerticalAlignment
+    # The two alignments whose baseline can be computed; see `_box`.
+    text_format.setVerticalAlignment(align.AlignBaseline if low else align.AlignMiddle)
     return text_format
 
 
@@ -83,8 +89,9 @@ class FormulaObject(QPyTextObject):
     ) -> tuple[float, float, float, float] | None:
         """Width, height, distance of the baseline from the top, and scale.
 
-        Qt sets a middle-aligned object `(height + x_height / 2) / 2` above the baseline, so the
-        height is chosen such that this holds both the ascent and the descent.
+        Qt sets a baseline-aligned object a font's descent below the baseline: right for formulas
+        that reach hardly lower. A middle-aligned one it sets `(height + x_height / 2) / 2` above
+        it; then the height is chosen such that this holds both the ascent and the descent.
         """
         image = self._image(text_format)
         if image is None:
@@ -92,7 +99,12 @@ class FormulaObject(QPyTextObject):
         room = doc.textWidth()
         scale = min(1.0, room / image.width) if room > 0 else 1.0
         ascent, descent = image.ascent * scale, image.descent * scale
-        half_x = QFontMetricsF(text_format.toCharFormat().font()).xHeight() / 2
+        char_format = text_format.toCharFormat()
+        below = QFontMetrics(char_format.font()).descent()
+        baseline = QTextCharFormat.VerticalAlignment.AlignBaseline
+        if char_format.verticalAlignment() == baseline:
+            return image.width * scale, ascent + below, ascent, scale
+        half_x = QFontMetricsF(char_format.font()).xHeight() / 2
         height = max(2 * ascent - half_x, 2 * descent + half_x)
         return image.width * scale, height, (height + half_x) / 2, scale
 

@@ -140,7 +140,7 @@ class MainWindow(QWidget):
         for keys, slot in (
             ("Ctrl+B", lambda: self.panels.toggle("left")),
             ("Ctrl+,", lambda: self.panels.toggle("right")),
-            ("Ctrl+T", self._share.toggle_thinking),
+            ("Ctrl+T", self.toggle_thinking),
             ("Ctrl+N", self._on_new_chat),
             ("Ctrl+F", self._on_find),
             ("Ctrl+L", self._on_composer_key),
@@ -235,6 +235,10 @@ class MainWindow(QWidget):
         self._tray.show()
         self._tray.showMessage(title, text)
 
+    def toggle_thinking(self) -> None:
+        """Show or hide the thinking of all exchanges, as the key and the buttons do."""
+        self._share.toggle_thinking()
+
     # What the window remembers of itself.
 
     def window_state(self) -> WindowState:
@@ -323,6 +327,7 @@ class MainWindow(QWidget):
         metrics = self._theme.metrics
         folded = event.size().width() < metrics.fold_below
         self._share.set_folded(folded)
+        self.composer.set_narrow(folded)
         self.empty.set_columns(1 if folded else metrics.suggestion_columns)
         side = metrics.gap_m if folded else metrics.gap_xl
         self._foot.setContentsMargins(side, metrics.gap_s, side, metrics.gap_l)

@@ -48,6 +48,7 @@ class Metrics:
     exchange_thinking_height: int
     exchange_gap: int
     thinking_min_width: int
+    thinking_min_height: int
     answer_min_width: int
     grip_width: int
     grip_step: int
@@ -66,7 +67,7 @@ class Metrics:
     slider_height: int
     slider_knob: int
     slider_track: int
-    value_width: int
+    value_chars: int
     switch_width: int
     switch_height: int
     switch_margin: int
@@ -79,7 +80,7 @@ class Metrics:
     menu_width: int
     line_height_percent: int
     code_line_height_percent: int
-    quote_indent: int
+    quote_line: int
     list_indent: int
     table_padding_x: int
     table_padding_y: int

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QKeyEvent
+from PySide6.QtGui import QFontMetrics, QKeyEvent
 from PySide6.QtWidgets import QFrame, QPlainTextEdit, QWidget
 
 from app.render.blocks import Paragraph, Span
@@ -136,9 +136,11 @@ class QuestionBubble(QWidget):
         self._more.setVisible(self._is_long())
         if self._is_long():
             ideal = max(ideal, self._more.sizeHint().width())
-        # The last block's bottom margin belongs to the space between blocks, not to the bubble.
-        height = self._text.height_for(ideal) - metrics.gap_s
-        self._text.setGeometry(pad_x, pad_y, ideal, height)
+        height = self._text.height_for(ideal)
+        # A line's extra height lies above its letters; half of it below looks centred.
+        line = self._theme.line_height("text")
+        lift = (line - QFontMetrics(self._theme.font("text")).height()) // 2
+        self._text.setGeometry(pad_x, pad_y - lift, ideal, height)
         if self._is_long():
             self._more.setGeometry(
                 pad_x - metrics.gap_xs,

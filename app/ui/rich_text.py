@@ -39,6 +39,7 @@ class RichText(QTextBrowser):
         self._role: Literal["text", "thinking"] = role
         self._scrolls = scrolls
         self._fixed_end = 0
+        self._bar_room = 0
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setUndoRedoEnabled(False)
         self.setOpenLinks(False)
@@ -53,11 +54,21 @@ class RichText(QTextBrowser):
         )
         document = self.document()
         document.setDocumentMargin(0)
+        document.setIndentWidth(theme.metrics.list_indent)
         option = document.defaultTextOption()
         option.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
         document.setDefaultTextOption(option)
         layout = document.documentLayout()
         layout.registerHandler(FORMULA_OBJECT, FormulaObject(document))
+
+    def reserve_scroll_bar(self, width: int) -> None:
+        """Keep the bar's room free while it is hidden: no line breaks anew when it comes."""
+        self._bar_room = width
+        self.verticalScrollBar().rangeChanged.connect(self._on_range)
+        self._on_range(0, self.verticalScrollBar().maximum())
+
+    def _on_range(self, _minimum: int, maximum: int) -> None:
+        self.setViewportMargins(0, 0, 0 if maximum > 0 else self._bar_room, 0)
 
     def write(self, closed: Sequence[Block], tail: Sequence[Block]) -> None:
         """Append closed blocks for good, and the tail until the next call."""

@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QWheelEvent
+from PySide6.QtGui import (
+    QFontMetrics,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QWheelEvent,
+)
 from PySide6.QtWidgets import QAbstractButton, QLineEdit, QMenu, QSlider, QWidget
 
 from app.ui.controls import TextButton, set_role
@@ -133,7 +141,9 @@ class NumberEdit(QLineEdit):
         self.setProperty("kind", "value")
         self.setAccessibleName(name)
         self.setAlignment(Qt.AlignmentFlag.AlignRight)
-        self.setFixedWidth(theme.metrics.value_width)
+        self._theme = theme
+        theme.changed.connect(self._on_theme)
+        self._on_theme()
         self.editingFinished.connect(self._on_finished)
 
     def show_text(self, text: str) -> None:
@@ -156,6 +166,12 @@ class NumberEdit(QLineEdit):
             self.show_text(self._shown)
         else:
             super().keyPressEvent(event)
+
+    def _on_theme(self) -> None:
+        """As wide as eight digits."""
+        digits = self._theme.font("thinking")
+        wide = QFontMetrics(digits).horizontalAdvance("0") * self._theme.metrics.value_chars
+        self.setFixedWidth(wide + 2 * self._theme.metrics.gap_m)
 
     def _on_finished(self) -> None:
         if self.text() != self._shown:

@@ -57,6 +57,7 @@ class SettingRow(QWidget):
         row = QHBoxLayout()
         row.setSpacing(theme.metrics.gap_s)
         caption = label(self._name, "label", self)
+        caption.setWordWrap(True)
         caption.setToolTip(plain_tooltip(translated(field.help)))
         row.addWidget(caption, 1)
         made: QWidget

@@ -42,6 +42,7 @@ class ThinkingPane(QWidget):
         self._text = RichText(theme, "thinking", scrolls=True, parent=self)
         self._text.setAccessibleName(self.tr("Thinking text"))
         self._text.verticalScrollBar().valueChanged.connect(self._on_scrolled)
+        self._text.reserve_scroll_bar(theme.metrics.scroll_width)
         self._empty = label(self.tr("Did not think"), "quiet", self)
         self._empty.hide()
 
@@ -83,10 +84,13 @@ class ThinkingPane(QWidget):
         """Replace the text; a continuation of what is shown is appended."""
         old = self._stream.text
         if text.startswith(old) and not self._finished:
+            self._following = self._following and not (finished and not old)
             self._stream.append(text[len(old) :])
         elif text != old or finished != self._finished:
             self._start_over()
             self._stream.append(text)
+            # A thought that is over is read from its beginning; only a live one from its end.
+            self._following = not finished
         if finished and not self._finished:
             self._finished = True
             self._stream.finish()
@@ -117,8 +121,10 @@ class ThinkingPane(QWidget):
     def show_live(self, seconds: float, token_count: int) -> None:
         """Count while the model thinks."""
         self._title.setText(self.tr("Thinking"))
+        elapsed = wording.live_seconds(seconds)
         self._counter.set_full_text(
-            f"{wording.live_seconds(seconds)} · {wording.tokens(token_count)}"
+            f"{elapsed} · {wording.tokens(token_count)}",
+            f"{elapsed} · {wording.count(token_count)}",
         )
         self._answer_now.show()
         self._empty.hide()
@@ -135,7 +141,8 @@ class ThinkingPane(QWidget):
             self._counter.set_full_text(
                 self.tr("for {time}, {tokens}").format(
                     time=wording.total_seconds(seconds), tokens=wording.tokens(token_count)
-                )
+                ),
+                self.tr("for {time}").format(time=wording.total_seconds(seconds)),
             )
         self._place()
 

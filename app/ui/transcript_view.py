@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QEvent, QTimer, Signal
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QFontMetricsF, QResizeEvent
 from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
@@ -65,6 +65,7 @@ class TranscriptView(QScrollArea):
         self._body = QWidget()
         self._body.setObjectName("transcriptBody")
         self.setWidget(self._body)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._jump = TextButton(self.tr("Jump to latest"), "jump", self)
         self._jump.setIcon(theme.icon("arrow-down"))
         self._jump.clicked.connect(self.jump_to_latest)
@@ -234,7 +235,8 @@ class TranscriptView(QScrollArea):
         """Left edge and width of the exchanges."""
         metrics = self._theme.metrics
         side = metrics.gap_m if self._share.folded else metrics.gap_xl
-        room = self.viewport().width()
+        # The scroll bar lies in the margin: nothing moves when it comes.
+        room = self.width()
         width = max(1, min(metrics.transcript_max_width, room - 2 * side))
         return (room - width) // 2, width
 
@@ -268,7 +270,13 @@ class TranscriptView(QScrollArea):
                 room.widget.setGeometry(left, top, width, room.height)
             room.top = top
             top += room.height + gap
-        self._body.resize(self.viewport().width(), max(top, 1))
+        # Qt leaves the bar standing when the body shrinks while the view is being laid out.
+        policy = Qt.ScrollBarPolicy
+        overflows = top > self.height()
+        self.setVerticalScrollBarPolicy(
+            policy.ScrollBarAlwaysOn if overflows else policy.ScrollBarAlwaysOff
+        )
+        self._body.resize(self.width(), max(top, 1))
         if self._following:
             bar.setValue(bar.maximum())
         elif anchor:
@@ -372,11 +380,5 @@ class TranscriptView(QScrollArea):
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Place everything for the new width."""
         super().resizeEvent(event)
-        self._arrange(resized=True)
-
-    def viewportEvent(self, event: QEvent) -> bool:
-        """A scroll bar that comes or goes changes the width too."""
-        handled = super().viewportEvent(event)
-        if event.type() == QEvent.Type.Resize and not self._arranging:
+        if not self._arranging:
             self._arrange(resized=True)
-        return handled

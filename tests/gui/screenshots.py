@@ -1,0 +1,135 @@
+"""Draws every state of the window offscreen: `python -m tests.gui.screenshots FOLDER`.
+
+Each scale runs in a process of its own, since Qt reads QT_SCALE_FACTOR once. The states are
+scripted in `tests.gui.scenes`, through ChatView alone.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QImage
+from PySide6.QtWidgets import QApplication
+
+from app.settings import Settings, WindowState, with_value
+from app.ui.main_window import MainWindow
+from app.ui.theme import Theme
+from tests.gui import scenes
+
+ROOT = Path(__file__).resolve().parents[2]
+MAX_BYTES = 300_000
+COMMON_COLORS = 192
+
+
+@dataclass(frozen=True)
+class Shot:
+    """One picture."""
+
+    name: str
+    scene: scenes.Scene
+    scheme: str = "light"
+    width: int = 1440
+    height: int = 900
+    scale: int = 1
+    settings_open: bool = True
+    font_size: int = 15
+
+
+SHOTS = (
+    Shot("empty-light", scenes.scene_empty),
+    Shot("empty-dark", scenes.scene_empty, "dark"),
+    Shot("waiting-light", scenes.scene_waiting),
+    Shot("thinking-light", scenes.scene_thinking),
+    Shot("thinking-dark", scenes.scene_thinking, "dark"),
+    Shot("answering-light", scenes.scene_answering),
+    Shot("done-light", scenes.scene_done),
+    Shot("done-dark", scenes.scene_done, "dark"),
+    Shot("rich-light", scenes.scene_rich, height=1000, settings_open=False),
+    Shot("rich-dark", scenes.scene_rich, "dark", height=1000, settings_open=False),
+    Shot("chinese-light", scenes.scene_chinese),
+    Shot("chinese-dark", scenes.scene_chinese, "dark"),
+    Shot("stopped-light", scenes.scene_stopped),
+    Shot("failed-light", scenes.scene_failed),
+    Shot("failed-dark", scenes.scene_failed, "dark"),
+    Shot("versions-light", scenes.scene_versions, settings_open=False),
+    Shot("settings-light", scenes.scene_settings, height=1000),
+    Shot("settings-dark", scenes.scene_settings, "dark", height=1000),
+    Shot("search-light", scenes.scene_search, settings_open=False),
+    Shot("hidden-thinking-light", scenes.scene_hidden, settings_open=False),
+    Shot("overlay-light", scenes.scene_list_open, width=860, height=700),
+    Shot("narrow-light", scenes.scene_done, width=600, height=800),
+    Shot("narrow-open-dark", scenes.scene_folded_open, "dark", width=480, height=800),
+    Shot("large-text-light", scenes.scene_done, font_size=22),
+    Shot("done-light-200", scenes.scene_done, width=900, height=560, scale=2, settings_open=False),
+    Shot("chinese-dark-200", scenes.scene_chinese, "dark", 900, 600, 2, settings_open=False),
+)
+
+
+def draw(shots: list[Shot], folder: Path) -> None:
+    """Draw the pictures of one scale into the folder."""
+    app = QApplication.instance() or QApplication([])
+    for shot in shots:
+        theme = Theme(ROOT / "resources")
+        window = MainWindow(theme)
+        window.resize(shot.width, shot.height)
+        settings = with_value(Settings(), "theme", shot.scheme)
+        settings = with_value(settings, "font_size", shot.font_size)
+        scenes.furnish(window, with_value(settings, "thinking_budget_tokens", 2048))
+        window.restore_window_state(WindowState(settings_collapsed=not shot.settings_open))
+        window.show()
+        app.processEvents()
+        shot.scene(window)
+        settled = time.monotonic() + 0.4
+        while time.monotonic() < settled:
+            app.processEvents()
+        save(window.grab().toImage(), folder / f"{shot.name}.png")
+        window.close()
+        window.deleteLater()
+        app.processEvents()
+
+
+def save(image: QImage, path: Path) -> None:
+    """Write a PNG of 256 colours: the commonest ones, and a coarse cube for the rest."""
+    image.setDevicePixelRatio(1)
+    image = image.convertToFormat(QImage.Format.Format_RGB32)
+    pixels = np.frombuffer(image.constBits(), dtype=np.uint32)
+    colors, counts = np.unique(pixels, return_counts=True)
+    commonest = [int(color) for color in colors[np.argsort(-counts)][:COMMON_COLORS]]
+    steps = range(0, 256, 85)
+    cube = [0xFF000000 | r << 16 | g << 8 | b for r in steps for g in steps for b in steps]
+    flat = Qt.ImageConversionFlag.ThresholdDither | Qt.ImageConversionFlag.AvoidDither
+    image = image.convertToFormat(QImage.Format.Format_Indexed8, commonest + cube, flat)
+    image.save(str(path), "PNG", 0)
+    size = path.stat().st_size
+    print(f"{path.name}: {image.width()} x {image.height()}, {size:,} bytes")
+    if size > MAX_BYTES:
+        raise SystemExit(f"{path} has {size:,} bytes; a picture may have {MAX_BYTES:,}")
+
+
+def main(arguments: list[str]) -> int:
+    """Draw all, or with `--scale N` those of one scale; names after the folder choose some."""
+    only_scale = int(arguments.pop(1)) if arguments[0] == "--scale" else 0
+    if only_scale:
+        arguments.pop(0)
+    folder, names = Path(arguments[0]), arguments[1:]
+    folder.mkdir(parents=True, exist_ok=True)
+    chosen = [shot for shot in SHOTS if not names or shot.name in names]
+    if only_scale:
+        draw([shot for shot in chosen if shot.scale == only_scale], folder)
+        return 0
+    for scale in sorted({shot.scale for shot in chosen}):
+        environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen", "QT_SCALE_FACTOR": str(scale)}
+        command = [sys.executable, "-m", "tests.gui.screenshots", "--scale", str(scale)]
+        subprocess.run([*command, str(folder), *names], cwd=ROOT, env=environment, check=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

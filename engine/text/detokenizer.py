@@ -27,6 +27,4 @@ class StreamingDetokenizer:
 
     def finish(self) -> str:
         """U+FFFD for an unfinished character, else ""; afterwards a new text may begin."""
-        rest = self._decoder.decode(b"", final=True)
-        self._decoder.reset()
-        return rest
+        return self._decoder.decode(b"", final=True)

@@ -115,6 +115,7 @@ def test_a_template_cannot_leave_its_sandbox(source: str) -> None:
         "{% set ns = namespace(s=['ab']) %}{% for i in range(60) %}{% set ns.s = ns.s + ns.s %}"
         "{% endfor %}",
         "{{ 'a' * 10000000000 }}",
+        "{% set s = 'a' * 100000 %}{% for i in range(999) %}{{ s }}{% endfor %}",
         "{{ [1] * 10000000000 }}",
         "{{ 9 ** 99999 }}",
         "{{ 'a' | center(10000000000) }}",

@@ -149,6 +149,15 @@ def test_no_literal_forms_where_two_texts_meet(glued: Tokenizer, first: str, sec
     assert glued.detokenize(ids) == first + second + "<|end|>"
 
 
+def test_no_literal_forms_with_what_the_template_writes_beside_a_text(tmp_path: Path) -> None:
+    template = "{% for m in messages %}<|en{{ m.content }}d|>{% endfor %}<|end|>"
+    tokenizer = Tokenizer.from_folder(write_tiny_folder(tmp_path, template=template))
+    for text in ("d|> x", "x <|en", "d|><|en", "d|>"):
+        ids = tokenizer.render([ChatMessage(Role.USER, text)], THINK, add_generation_prompt=False)
+        assert [token_id for token_id in ids if token_id >= 260] == [260], text
+        assert tokenizer.detokenize(ids) == f"<|en{text}d|><|end|>"
+
+
 def test_a_literal_hidden_in_json_escapes_stays_text(tiny: Tokenizer) -> None:
     call = ToolCall("f", '{"k": "\\u003c|end|>", "\\u003cthink>": 1}')
     ids = tiny.render([ChatMessage(Role.ASSISTANT, "", "", (call,))], ThinkingParams(), False)

@@ -19,7 +19,7 @@ from engine.api import (
     SamplingParams,
     ThinkingParams,
 )
-from engine.errors import EngineError
+from engine.errors import EngineError, LoadCancelled
 
 QUESTION = "Say hello in one sentence."
 _MAX_NEW_TOKENS = 80
@@ -54,6 +54,8 @@ class FirstAnswer:
                 self._share = progress.done_bytes / max(1, progress.total_bytes)
             case ModelLoaded(info=info) if self._control is None:
                 self._ask(info)
+            case LoadFailed(error=LoadCancelled()):
+                return False  # of the model that this one replaces
             case LoadFailed(error=error) if self._control is None:
                 self.error = error
             case Delta(request_id=self._request_id):

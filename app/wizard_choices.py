@@ -10,13 +10,13 @@ from typing import Protocol
 
 from app.error_text import error_text
 from app.model_plans import PlannedModel, plan_catalog_model, plan_local_model
+from app.model_records import DEMO_MODEL_ID
 from app.system_check import SystemReport, check_system, gigabytes
 from app.wizard_view import ModelOption
 from engine.errors import EngineError
 from engine.models.model_catalog import CATALOG, CatalogModel
 from engine.models.model_install import DISK_MARGIN_BYTES
 
-DEMO_ID = "demo"
 PATH_ID = "path"
 
 Planned = PlannedModel | EngineError
@@ -41,7 +41,7 @@ def wizard_services(models_dir: Path, resources: Path, context_tokens: int) -> W
     demo_dir = resources / "demo_model"
     return WizardServices(
         catalog=CATALOG,
-        demo_dir=demo_dir if demo_dir.exists() else None,
+        demo_dir=demo_dir if (demo_dir / "config.json").is_file() else None,
         check=partial(check_system, models_dir),
         plan_catalog=lambda model, report: plan_catalog_model(
             model, resources, context_tokens, report
@@ -171,7 +171,7 @@ class Choices:
         if self._services.demo_dir is not None:
             options.append(
                 ModelOption(
-                    DEMO_ID,
+                    DEMO_MODEL_ID,
                     "The demo model",
                     "Comes with Thinkpane: very small, it thinks and answers small tasks.",
                 )

@@ -14,6 +14,7 @@ from typing import Protocol, TypeVar
 from PySide6.QtCore import QObject, Signal, Slot
 
 from app.engine_events import EnginePort, WorkerEvent
+from app.model_records import DEMO_MODEL_ID
 from app.model_store_thread import (
     DeleteFailed,
     ModelDeleted,
@@ -23,7 +24,7 @@ from app.model_store_thread import (
     StoreFailed,
 )
 from app.wizard_answer import FirstAnswer
-from app.wizard_choices import DEMO_ID, PATH_ID, CheckOutcome, Choices, LocalOutcome, WizardServices
+from app.wizard_choices import PATH_ID, CheckOutcome, Choices, LocalOutcome, WizardServices
 from app.wizard_download import DownloadBoard
 from app.wizard_failures import answer_failure, store_failure
 from app.wizard_view import WizardAction, WizardButton, WizardPage, WizardView
@@ -81,7 +82,7 @@ class WizardController(QObject):
     """The wizard's state; all slots run on the GUI thread.
 
     Signals:
-        model_ready(object, str): path and model_id (`DEMO_ID`, a catalog id, or the path itself);
+        model_ready(object, str): path and model_id (`DEMO_MODEL_ID`, a catalog id, or the path itself);
             the receiver loads it, and forwards the engine's events to `on_engine_event`.
         closed(): the wizard's window is gone; a download goes on.
     """
@@ -228,8 +229,8 @@ class WizardController(QObject):
             self._begin_download(model)
         elif model is not None:
             self._open_answer(self._store.folder(model), model.model_id, model.label)
-        elif self._choices.chosen_id == DEMO_ID and self._services.demo_dir is not None:
-            self._open_answer(self._services.demo_dir, DEMO_ID, "The demo model")
+        elif self._choices.chosen_id == DEMO_MODEL_ID and self._services.demo_dir is not None:
+            self._open_answer(self._services.demo_dir, DEMO_MODEL_ID, "The demo model")
         elif self._choices.chosen_id == PATH_ID and (local := self._choices.local) is not None:
             self._open_answer(local.path, str(local.path), local.label)
 
@@ -338,7 +339,7 @@ class WizardController(QObject):
 
     def _try_demo(self) -> None:
         if self._services.demo_dir is not None:
-            self.model_ready.emit(self._services.demo_dir, DEMO_ID)
+            self.model_ready.emit(self._services.demo_dir, DEMO_MODEL_ID)
             self._view.close_window()
             self.on_closing()
 

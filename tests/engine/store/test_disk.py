@@ -21,7 +21,7 @@ from engine.errors import (
     ModelFileMissing,
     NotEnoughDisk,
 )
-from engine.models import model_install, part_file
+from engine.models import model_install
 from engine.models.model_catalog import CatalogModel
 from engine.models.model_store import ModelStore
 from tests.engine.store.conftest import MIB, QUICK, Fetch
@@ -65,7 +65,7 @@ def test_disk_that_fills_half_way_keeps_the_partial_and_asks_no_more(
         return real_write(fd, data)
 
     with monkeypatch.context() as patch:
-        patch.setattr(part_file.os, "write", write)
+        patch.setattr(os, "write", write)
         with pytest.raises(NotEnoughDisk) as failure:
             fetch()
     assert failure.value.needed_bytes < 2 * MIB

@@ -7,7 +7,13 @@ from pathlib import Path
 from engine.api import Engine, MemoryPlan
 from engine.backend import Backend, DumpSink
 from engine.cpu.cpu_backend import CpuBackend, cpu_weight_dtype
-from engine.errors import BadModelFile, BadRequest, DriverTooOld, NoCudaDevice
+from engine.errors import (
+    BadModelFile,
+    BadRequest,
+    DriverTooOld,
+    NoCudaDevice,
+    UnsupportedModel,
+)
 from engine.generation import TextEngine
 from engine.models.memory_plan import plan_memory
 from engine.models.model_files import ModelFiles, open_model
@@ -103,7 +109,7 @@ def _open_backend(
     if device != "cpu":
         try:
             return _open_cuda(files, capacity_tokens, max_sequences, kernel_cache_dir)
-        except (NoCudaDevice, DriverTooOld):
+        except (NoCudaDevice, DriverTooOld, UnsupportedModel):
             if device == "cuda":
                 raise
     return CpuBackend(files, capacity_tokens, max_sequences)

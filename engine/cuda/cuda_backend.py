@@ -18,7 +18,7 @@ from engine.cuda.device import device_errors, find_device
 from engine.cuda.forward import Forward
 from engine.cuda.kernel_library import KernelLibrary
 from engine.cuda.memory_block import MemoryBlock
-from engine.cuda.ops import Ops, rope_table
+from engine.cuda.ops import Ops, require_kernel_sizes, rope_table
 from engine.cuda.prefill_product import choose_prefill_product
 from engine.cuda.sampler import DeviceSampler
 from engine.cuda.weight_upload import upload_weights
@@ -50,7 +50,9 @@ class CudaBackend:
 
         Raises:
             NoCudaDevice, DriverTooOld: there is no GPU that the kernels run on.
+            UnsupportedModel: the kernels lack a size of this model.
         """
+        require_kernel_sizes(files.config)
         self._files = files
         self._device = find_device()
         self._capacity_tokens = capacity_tokens

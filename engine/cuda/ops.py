@@ -13,6 +13,7 @@ import numpy as np
 from engine.cuda.device import CudaDevice
 from engine.cuda.kernel_library import KernelLibrary
 from engine.cuda.memory_block import DeviceArray
+from engine.errors import UnsupportedModel
 from engine.models.memory_plan import DECODE_SPLITS, PAGE_TOKENS
 from engine.models.model_config import ModelConfig
 
@@ -37,6 +38,22 @@ def _blocks(count: int, per_block: int) -> int:
 
 def _i32(value: int) -> Any:  # noqa: ANN401  (NumPy scalars carry the C type of an argument)
     return np.int32(value)
+
+
+def require_kernel_sizes(config: ModelConfig) -> None:
+    """Check what the kernels' headers assume of a model's sizes.
+
+    Raises:
+        UnsupportedModel: names the size.
+    """
+    group = config.num_attention_heads // config.num_key_value_heads
+    if config.head_dim % 16 or not 32 <= config.head_dim <= 256:
+        raise UnsupportedModel("head_dim", config.head_dim, "multiples of 16 from 32 to 256")
+    if group > 8 or group * config.head_dim > 1024:
+        raise UnsupportedModel("query heads per kv head", group, "up to 8 and up to 1024 values")
+    for key in ("hidden_size", "intermediate_size"):
+        if getattr(config, key) % 8:
+            raise UnsupportedModel(key, getattr(config, key), "multiples of 8")
 
 
 class Ops:

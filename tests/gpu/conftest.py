@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+SMOLLM2 = sorted((ROOT / ".fetched").rglob("*.gguf"))
 
 
 def _unusable() -> str:
@@ -78,10 +79,9 @@ def smollm2(tmp_path_factory):
     from engine.models.host_tensor import to_float32
     from engine.models.model_files import open_model
 
-    paths = sorted(Path(os.environ.get("THINKPANE_SMOLLM2", ROOT / ".fetched")).rglob("*.gguf"))
-    if not paths:
+    if not SMOLLM2:
         pytest.skip("SmolLM2's GGUF is not here (make fetch-smollm2)")
-    files = open_model(paths[0])
+    files = open_model(SMOLLM2[0])
     c = files.config
     config = LlamaConfig(
         vocab_size=c.vocab_size,
@@ -99,7 +99,7 @@ def smollm2(tmp_path_factory):
     torch.set_default_dtype(torch.bfloat16)
     model = LlamaForCausalLM(config)
     torch.set_default_dtype(torch.float32)
-    state = {name: torch.from_numpy(to_float32(files.tensor(name))) for name in files.tensor_names}
+    state = {name: torch.tensor(to_float32(files.tensor(name))) for name in files.tensor_names}
     model.load_state_dict(state, strict=False)
     folder = tmp_path_factory.mktemp("smollm2")
     model.save_pretrained(folder)

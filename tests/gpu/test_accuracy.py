@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import gc
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ import engine.cuda.kernel_library as kernel_library  # noqa: E402
 from engine.cuda.prefill_product import find_cublas  # noqa: E402
 from engine.models.model_files import open_model  # noqa: E402
 from tests.gpu import accuracy, planted_faults, teacher_forcing  # noqa: E402
+from tests.gpu.conftest import SMOLLM2  # noqa: E402
 
 _ROWS: list[accuracy.Comparison] = []
 
@@ -24,11 +26,14 @@ _ROWS: list[accuracy.Comparison] = []
 class Reference:
     """Transformers' fp32 and bf16 outputs of one model, computed once."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, encode: Callable[[str], list[int]] | None = None) -> None:
         from transformers import AutoModelForCausalLM
 
         self.files = open_model(folder)
-        self.sequences = accuracy.random_sequences(self.files.config.vocab_size)
+        if encode is None:
+            self.sequences = accuracy.random_sequences(self.files.config.vocab_size)
+        else:
+            self.sequences = accuracy.text_sequences(encode)
         outputs = []
         for dtype in (torch.float32, torch.bfloat16):
             model = AutoModelForCausalLM.from_pretrained(
@@ -61,7 +66,9 @@ def qwen3_reference(random_qwen3):
 
 @pytest.fixture(scope="module")
 def smollm2_reference(smollm2):
-    return Reference(smollm2)
+    from engine.text.tokenizer import Tokenizer
+
+    return Reference(smollm2, Tokenizer.from_gguf(SMOLLM2[0]).encode)
 
 
 def check_all_paths(reference: Reference, name: str) -> None:

@@ -30,7 +30,7 @@ from engine.api import (
 from engine.cpu.cpu_backend import CpuBackend
 from engine.cpu.sampler import Sampler
 from engine.cuda.cuda_backend import CudaBackend
-from engine.errors import LoadCancelled, NotEnoughMemory, NumericalError
+from engine.errors import LoadCancelled, NotEnoughMemory, NumericalError, UnsupportedModel
 from engine.models.memory_plan import plan_memory
 from engine.models.model_files import open_model
 from engine.open_engine import open_engine
@@ -77,12 +77,19 @@ IDS = [5, 80, 17, 200, 3, 3, 41, 99, 250, 12]
 
 @pytest.mark.parametrize("model_type", ["qwen3", "llama"])
 def test_greedy_reply_is_that_of_the_cpu_backend(tmp_path, model_type):
-    files = open_model(make_tiny_model(tmp_path / model_type, model_type=model_type))
+    folder = make_tiny_model(tmp_path / model_type, model_type=model_type, head_dim=32)
+    files = open_model(folder)
     gpu = load(CudaBackend(files, 512))
     cpu = load(CpuBackend(files, 512))
     # bf16 operands against fp32: a tiny model's ties are wide enough for a short reply.
     assert reply(gpu, IDS, 6) == reply(cpu, IDS, 6)
     gpu.close()
+
+
+def test_a_head_size_that_the_kernels_lack_is_refused_by_name(tmp_path):
+    files = open_model(make_tiny_model(tmp_path / "narrow", head_dim=16))
+    with pytest.raises(UnsupportedModel, match="head_dim 16"):
+        CudaBackend(files, 512)
 
 
 SAMPLINGS = [
@@ -261,7 +268,6 @@ def test_the_full_context_of_40960_positions_is_usable(random_qwen3):
     backend.close()
 
 
-SMOLLM2 = sorted((ROOT / ".fetched").rglob("*.gguf"))
 SYSTEM = "You are a helpful assistant."
 
 

@@ -16,7 +16,6 @@ from PySide6.QtGui import (
     QTextLength,
     QTextListFormat,
     QTextTable,
-    QTextTableCellFormat,
     QTextTableFormat,
 )
 
@@ -252,27 +251,29 @@ class DocumentWriter:
         self._leave_table(cursor, table)
 
     def _write_quote(self, cursor: QTextCursor, block: Quote) -> None:
-        """A table of one cell, since only a cell can have a line on its left side alone."""
+        """A table of two cells, the left one a coloured line: Qt has no such border for blocks."""
         metrics = self._theme.metrics
         table_format = QTextTableFormat()
-        table_format.setBorderCollapse(True)
-        table_format.setBorder(metrics.quote_line)
-        table_format.setBorderStyle(QTextFrameFormat.BorderStyle.BorderStyle_None)
+        table_format.setBorder(0)
         table_format.setCellSpacing(0)
         table_format.setCellPadding(0)
         table_format.setTopMargin(metrics.gap_xs)
         table_format.setBottomMargin(metrics.gap_s)
-        table = cursor.insertTable(1, 1, table_format)
-        cell = table.cellAt(0, 0)
-        cell_format = QTextTableCellFormat()
-        cell_format.setLeftBorder(metrics.quote_line)
-        cell_format.setLeftBorderStyle(QTextFrameFormat.BorderStyle.BorderStyle_Solid)
-        cell_format.setLeftBorderBrush(QBrush(self._theme.color("control_line")))
-        cell_format.setLeftPadding(metrics.gap_m)
-        cell.setFormat(cell_format)
-        inner = cell.firstCursorPosition()
+        table_format.setColumnWidthConstraints(
+            [
+                QTextLength(QTextLength.Type.FixedLength, metrics.quote_line),
+                QTextLength(QTextLength.Type.VariableLength, 0),
+            ]
+        )
+        table = cursor.insertTable(1, 2, table_format)
+        bar = table.cellAt(0, 0)
+        line = QTextCharFormat()
+        line.setBackground(QBrush(self._theme.color("line")))
+        bar.setFormat(line)
+        self._flatten(bar.firstCursorPosition())
+        inner = table.cellAt(0, 1).firstCursorPosition()
         for quoted in block.blocks:
-            self.write(inner, quoted)
+            self.write(inner, quoted, indent=metrics.gap_m)
         last = inner.blockFormat()
         last.setBottomMargin(0)
         inner.setBlockFormat(last)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QFrame,
     QGridLayout,
@@ -46,8 +47,6 @@ class EmptyChat(QScrollArea):
         outer.addWidget(self._privacy)
         outer.addSpacing(metrics.gap_l)
         self._grid_host = QWidget(body)
-        self._grid_host.setMaximumWidth(metrics.suggestion_max_width)
-        self._grid_host.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Maximum)
         self._grid = QGridLayout(self._grid_host)
         self._grid.setContentsMargins(0, 0, 0, 0)
         self._grid.setSpacing(metrics.gap_s)
@@ -71,7 +70,7 @@ class EmptyChat(QScrollArea):
             self.tr("Write a palindrome check in Python."),
             self.tr("Plan three quick dinners with rice."),
             self.tr("Say “Good morning, how are you?” in Chinese."),
-            self.tr("Write a short, polite email that moves a meeting."),
+            self.tr("Write a polite email to move a meeting."),
             self.tr("Compare tea and coffee in a small table."),
             self.tr("Is 91 a prime number? Explain."),
             self.tr("Give me a haiku about a quiet harbour."),
@@ -92,6 +91,13 @@ class EmptyChat(QScrollArea):
             self._grid.addWidget(button, index // columns, index % columns)
         for column in range(self._theme.metrics.suggestion_columns):
             self._grid.setColumnStretch(column, 1 if column < columns else 0)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """The suggestions take what room there is, up to a width that reads well."""
+        super().resizeEvent(event)
+        metrics = self._theme.metrics
+        room = event.size().width() - 2 * metrics.gap_xl
+        self._grid_host.setFixedWidth(max(1, min(metrics.suggestion_max_width, room)))
 
     def show_model(self, name: str) -> None:
         """Name the model that will answer."""

@@ -1,0 +1,153 @@
+"""Which chat is shown: new, select, rename, delete, undo, search, drafts; late answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.app.fakes import Desk
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path).with_model()
+
+
+def titles(desk: Desk) -> list[str]:
+    return [summary.title for summary in desk.view.summaries]
+
+
+def test_start_shows_an_empty_chat_and_the_list(desk):
+    desk.ask("Earlier question")
+    again = Desk(desk.tmp_path)
+    assert again.view.conversation.exchanges == ()
+    assert titles(again) == ["Earlier question"]
+
+
+def test_start_can_open_a_given_chat(desk):
+    desk.ask("Earlier question")
+    chat_id = desk.chats.shown_id
+    again = Desk(desk.tmp_path)
+    again.chats.start(chat_id)
+    assert again.view.conversation.conversation_id == chat_id
+    assert again.view.selected_id == chat_id
+
+
+def test_a_chat_that_is_gone_is_told_and_the_window_stays_usable(desk):
+    desk.chats.start("no such chat")
+    assert "missing" in desk.view.notices
+    desk.ask("Still works?")
+
+
+def test_new_chat_twice_makes_one_empty_chat(desk):
+    desk.ask("One")
+    desk.chats.on_new_chat()
+    first = desk.chats.shown_id
+    desk.chats.on_new_chat()
+    assert desk.chats.shown_id == first
+
+
+def test_drafts_belong_to_their_chat_and_survive_a_restart(desk):
+    desk.ask("One")
+    one = desk.chats.shown_id
+    desk.chats.on_draft_changed("draft of one")
+    desk.chats.on_new_chat()
+    assert desk.view.conversation.draft == ""
+    desk.chats.on_draft_changed("draft of the new")
+    desk.chats.on_conversation_selected(one)
+    assert desk.view.conversation.draft == "draft of one"
+    desk.chats.on_new_chat()
+    assert desk.view.conversation.draft == "draft of the new"
+    again = Desk(desk.tmp_path)
+    assert again.view.conversation.draft == "draft of the new"
+    again.chats.on_conversation_selected(one)
+    assert again.view.conversation.draft == "draft of one"
+
+
+def test_sending_clears_the_draft(desk):
+    desk.chats.on_draft_changed("What is")
+    desk.ask("What is it?")
+    assert desk.store.conversation(desk.chats.shown_id).draft == ""
+
+
+def test_renaming_is_kept_and_a_blank_name_changes_nothing(desk):
+    desk.ask("One")
+    chat_id = desk.chats.shown_id
+    desk.chats.on_rename(chat_id, "  My \n name ")
+    desk.chats.on_rename(chat_id, "   ")
+    assert titles(desk) == ["My name"]
+    desk.ask("Two")
+    assert titles(desk) == ["My name"], "a later question does not make a new title"
+
+
+def test_delete_shows_an_empty_chat_and_undo_brings_it_back(desk):
+    desk.ask("One")
+    chat_id = desk.chats.shown_id
+    desk.chats.on_delete(chat_id)
+    assert titles(desk) == []
+    assert desk.view.conversation.exchanges == ()
+    desk.chats.on_undo_delete(chat_id)
+    assert titles(desk) == ["One"]
+    assert desk.view.conversation.exchanges[0].question == "One"
+
+
+def test_deleting_another_chat_leaves_the_shown_one(desk):
+    desk.ask("One")
+    one = desk.chats.shown_id
+    desk.chats.on_new_chat()
+    desk.ask("Two")
+    two = desk.chats.shown_id
+    desk.chats.on_delete(one)
+    assert desk.chats.shown_id == two
+    assert [e.question for e in desk.view.exchanges.values()] == ["Two"]
+
+
+def test_search_filters_and_keeps_filtering_after_changes(desk):
+    desk.ask("About rockets", "They fly.")
+    desk.chats.on_new_chat()
+    desk.ask("About trains", "They roll.")
+    desk.chats.on_search("FLY")
+    assert titles(desk) == ["About rockets"]
+    desk.ask("More about trains")
+    assert titles(desk) == ["About rockets"]
+    desk.chats.on_search("")
+    assert titles(desk) == ["About trains", "About rockets"]
+
+
+def test_of_two_chats_selected_quickly_the_last_one_is_shown(desk):
+    ids = []
+    for question in ("One", "Two", "Three"):
+        desk.chats.on_new_chat()
+        desk.ask(question)
+        ids.append(desk.chats.shown_id)
+    desk.store.held = []
+    desk.chats.on_conversation_selected(ids[0])
+    desk.chats.on_conversation_selected(ids[1])
+    held, desk.store.held = desk.store.held, None
+    for answer in reversed(held):
+        answer()
+    assert desk.chats.shown_id == ids[1]
+
+
+def test_a_late_search_result_does_not_replace_a_newer_one(desk):
+    desk.ask("About rockets")
+    desk.store.held = []
+    desk.chats.on_search("nothing has this")
+    desk.chats.on_search("rockets")
+    held, desk.store.held = desk.store.held, None
+    for answer in reversed(held):
+        answer()
+    assert titles(desk) == ["About rockets"]
+
+
+def test_a_draft_found_late_does_not_replace_what_was_begun_meanwhile(desk):
+    desk.chats.on_draft_changed("an old draft")
+    again = Desk(desk.tmp_path)
+    again.store.held = []
+    again.chats.start()
+    again.chats.on_draft_changed("typed already")
+    held, again.store.held = again.store.held, None
+    for answer in held:
+        answer()
+    assert again.chats.shown.draft == "typed already"

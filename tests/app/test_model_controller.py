@@ -1,0 +1,325 @@
+"""Where each model stands: load, replace, fail, unload, idle, download, plan, crash marker."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from app.chat_view import ModelState
+from app.engine_events import LoadAdvanced, LoadFailed, ModelLoaded, ModelUnloaded
+from app.model_records import LoadMarker, ModelRecord, added_model, known_models, present_models
+from app.notice_actions import AppActions, NoticeActions
+from app.settings import Settings, with_value
+from app.settings_file import Profile, load_profile
+from engine.api import LoadProgress
+from engine.errors import DeviceLost, LoadCancelled, NotEnoughMemory
+from engine.scripted_engine import scripted_info
+from tests.app.fakes import Desk
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path).with_model("m1", "m2", ready=False)
+
+
+def states(desk: Desk) -> dict[str, ModelState]:
+    return {model_id: choice.state for model_id, choice in desk.view.models.items()}
+
+
+def loaded(desk: Desk, index: int = -1) -> None:
+    load_id = desk.engine.loads[index][0].load_id
+    desk.models.on_worker_event(ModelLoaded(load_id, scripted_info(capacity_tokens=4096)))
+
+
+def test_loading_shows_progress_then_ready_with_device_and_context(desk):
+    desk.models.load_at_start()
+    request, _ = desk.engine.loads[0]
+    assert (request.model_id, request.device, request.capacity_tokens) == ("m1", "auto", 8192)
+    desk.models.on_worker_event(
+        LoadAdvanced(request.load_id, LoadProgress("weights", 500_000_000, 2_000_000_000))
+    )
+    assert states(desk)["m1"] is ModelState.LOADING
+    assert desk.view.models["m1"].progress == 0.25
+    assert "Loading" in desk.view.status.phase
+    loaded(desk)
+    assert states(desk) == {"m1": ModelState.READY, "m2": ModelState.ON_DISK}
+    assert desk.view.status.capacity_tokens == 4096
+    assert desk.view.status.phase == ""
+
+
+def test_the_model_of_last_time_is_loaded(tmp_path):
+    desk = Desk(tmp_path, Profile(active_model_id="m2")).with_model("m1", "m2", ready=False)
+    desk.models.load_at_start()
+    assert desk.engine.loads[0][0].model_id == "m2"
+
+
+def test_a_model_of_last_time_that_is_gone_is_replaced_by_one_that_is_there(tmp_path):
+    desk = Desk(tmp_path, Profile(active_model_id="gone")).with_model("m1", ready=False)
+    desk.models.load_at_start()
+    assert desk.engine.loads[0][0].model_id == "m1"
+
+
+def test_another_model_replaces_the_engine_and_keeps_the_chat(desk):
+    desk.models.load_at_start()
+    loaded(desk)
+    desk.ask("One?", "1")
+    desk.models.select("m2")
+    assert states(desk) == {"m1": ModelState.ON_DISK, "m2": ModelState.LOADING}
+    assert not desk.models.ensure_ready()
+    loaded(desk)
+    desk.chat.on_submitted("Two?")
+    assert [m.text for m in desk.request.messages] == ["One?", "1", "Two?"]
+    desk.settings.save_now()
+    stored = load_profile(desk.tmp_path / "settings.json").profile
+    assert stored.active_model_id == "m2"
+
+
+def test_selecting_quickly_ends_with_the_last_model(desk):
+    desk.models.load_at_start()
+    desk.models.select("m2")
+    first, second = desk.engine.loads
+    assert first[1].cancelled
+    desk.models.on_worker_event(LoadFailed(first[0].load_id, LoadCancelled()))
+    assert states(desk)["m2"] is ModelState.LOADING
+    loaded(desk)
+    assert states(desk) == {"m1": ModelState.ON_DISK, "m2": ModelState.READY}
+    assert second[0].model_id == "m2"
+
+
+def test_a_late_ready_of_a_replaced_load_is_dropped(desk):
+    desk.models.load_at_start()
+    desk.models.select("m2")
+    loaded(desk, 0)
+    assert desk.models.info is None
+    assert states(desk)["m2"] is ModelState.LOADING
+
+
+@pytest.mark.parametrize(
+    ("error", "state", "told"),
+    [
+        (NotEnoughMemory(2 * 10**9, 10**9, "GPU"), ModelState.FAILED, True),
+        (DeviceLost("launch failure"), ModelState.FAILED, True),
+        (LoadCancelled(), ModelState.ON_DISK, False),
+    ],
+)
+def test_a_failed_load_is_told_in_words_and_can_be_tried_again(desk, error, state, told):
+    desk.models.load_at_start()
+    desk.models.on_worker_event(LoadFailed(desk.engine.loads[-1][0].load_id, error))
+    assert states(desk)["m1"] is state
+    assert ("model" in desk.view.notices) is told
+    desk.models.select("m1")
+    assert len(desk.engine.loads) == 2
+    assert "model" not in desk.view.notices, "an old error does not stay beside a new try"
+
+
+def test_freeing_memory_unloads_and_the_next_question_loads_again(desk):
+    desk.models.load_at_start()
+    loaded(desk)
+    desk.models.free_memory()
+    assert desk.engine.unloads == 1
+    desk.models.on_worker_event(ModelUnloaded())
+    assert states(desk)["m1"] is ModelState.ON_DISK
+    assert desk.view.status.device == ""
+    desk.chat.on_submitted("Hello?")
+    assert len(desk.engine.loads) == 2
+    loaded(desk)
+    assert len(desk.engine.requests) == 1
+
+
+def test_an_unload_that_is_told_after_a_new_load_began_does_not_end_that_load(desk):
+    desk.models.load_at_start()
+    loaded(desk)
+    desk.models.free_memory()
+    desk.models.select("m2")
+    desk.models.on_worker_event(ModelUnloaded())
+    assert states(desk)["m2"] is ModelState.LOADING
+    loaded(desk)
+    assert desk.models.ensure_ready()
+
+
+@pytest.mark.parametrize(
+    ("minutes", "idle_s", "unloaded"), [(10, 601, True), (10, 599, False), (0, 10**6, False)]
+)
+def test_an_idle_model_leaves_memory_after_the_set_time(tmp_path, minutes, idle_s, unloaded):
+    settings = with_value(Settings(), "idle_unload_minutes", minutes)
+    desk = Desk(tmp_path, Profile(settings)).with_model()
+    desk.ask("One?")
+    desk.clock.now += idle_s
+    desk.models.tick()
+    assert bool(desk.engine.unloads) is unloaded
+
+
+def test_a_model_that_answers_is_never_idle(tmp_path):
+    desk = Desk(tmp_path).with_model()
+    desk.chat.on_submitted("A very long one?")
+    desk.clock.now += 10**6
+    desk.models.tick()
+    assert desk.engine.unloads == 0
+
+
+def test_context_and_device_are_planned_at_once_and_take_effect_at_the_next_load(desk):
+    desk.models.load_at_start()
+    loaded(desk)
+    settings = with_value(desk.settings.settings, "context_tokens", 16_384)
+    desk.settings.on_settings_changed(settings)
+    assert desk.view.plan == ("16384 tokens", True)
+    assert "reload_model" in desk.view.actions()
+    desk.models.reload()
+    assert desk.engine.loads[-1][0].capacity_tokens == 16_384
+    assert "reload" not in desk.view.notices
+
+
+def test_other_settings_do_not_ask_for_a_reload(desk):
+    desk.models.load_at_start()
+    loaded(desk)
+    desk.settings.on_settings_changed(with_value(desk.settings.settings, "temperature", 1.0))
+    assert desk.view.notices == {}
+
+
+def test_an_absent_model_is_offered_for_download_and_does_not_become_active(tmp_path):
+    desk = Desk(tmp_path)
+    records = [
+        ModelRecord("big", "Big", tmp_path / "big", in_catalog=True),
+        ModelRecord("demo", "Demo", tmp_path / "demo", is_demo=True),
+    ]
+    desk.models.set_models(records, ["demo"])
+    assert desk.view.active_id == "demo"
+    desk.models.select("big")
+    assert desk.offered == ["big"]
+    assert desk.view.active_id == "demo"
+
+
+def test_the_demo_answers_while_the_real_model_downloads_and_the_switch_is_offered(tmp_path):
+    desk = Desk(tmp_path)
+    records = [
+        ModelRecord("big", "Big", tmp_path / "big", in_catalog=True),
+        ModelRecord("demo", "Demo", tmp_path / "demo", is_demo=True),
+    ]
+    desk.models.set_models(records, ["demo"])
+    desk.models.load_at_start()
+    loaded(desk)
+    desk.models.on_download_progress("big", 0.5, "model.safetensors")
+    assert desk.view.models["big"].progress == 0.5
+    desk.ask("One?")
+    desk.models.on_verify_progress("big", 0.9)
+    assert states(desk)["big"] is ModelState.VERIFYING
+    desk.models.set_models(records, ["demo"])
+    assert states(desk)["big"] is ModelState.VERIFYING, "a new look at the disk changes nothing"
+    desk.models.on_download_ended("big", complete=True)
+    assert states(desk)["big"] is ModelState.ON_DISK
+    assert "use_model:big" in desk.view.actions()
+    assert desk.view.active_id == "demo"
+
+
+def test_the_first_model_that_arrives_is_loaded_by_itself(tmp_path):
+    desk = Desk(tmp_path)
+    desk.models.set_models([ModelRecord("big", "Big", tmp_path / "big", in_catalog=True)], [])
+    desk.models.on_download_progress("big", 0.5, "")
+    desk.chat.on_submitted("Hello?")
+    desk.models.on_download_ended("big", complete=True)
+    loaded(desk)
+    assert len(desk.engine.requests) == 1, "the question that waited is answered"
+
+
+def test_a_download_that_ended_early_leaves_the_model_absent(tmp_path):
+    desk = Desk(tmp_path)
+    desk.models.set_models([ModelRecord("big", "Big", tmp_path / "big", in_catalog=True)], [])
+    desk.models.on_download_progress("big", 0.5, "")
+    desk.models.on_download_ended("big", complete=False)
+    assert states(desk)["big"] is ModelState.ABSENT
+    assert desk.engine.loads == []
+
+
+def test_after_a_crash_while_loading_the_model_is_not_loaded_by_itself(desk):
+    desk.models.load_at_start()
+    assert desk.marker.left_over() == "m1"
+    again = Desk(desk.tmp_path).with_model("m1", ready=False)
+    again.models.load_at_start()
+    assert again.engine.loads == []
+    assert "ended unexpectedly" in again.view.notices["model"].text
+    again.chat.on_submitted("Hello?")
+    assert len(again.engine.loads) == 1, "but when it is asked for"
+
+
+@pytest.mark.parametrize("outcome", ["ready", "failed"])
+def test_an_orderly_load_leaves_no_marker(desk, outcome):
+    desk.models.load_at_start()
+    if outcome == "ready":
+        loaded(desk)
+    else:
+        load_id = desk.engine.loads[-1][0].load_id
+        desk.models.on_worker_event(LoadFailed(load_id, LoadCancelled()))
+    assert desk.marker.left_over() == ""
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"model_id": 3}'])
+def test_a_damaged_marker_counts_as_none(tmp_path, content):
+    path = tmp_path / "loading.json"
+    path.write_text(content)
+    assert LoadMarker(path).left_over() == ""
+
+
+def test_known_models_are_catalog_demo_and_added_ones(tmp_path):
+    demo = tmp_path / "demo"
+    demo.mkdir()
+    gguf = tmp_path / "My model.gguf"
+    added = added_model(gguf)
+    assert added_model(gguf) == added
+    assert added.label == "My model"
+    records = known_models(tmp_path / "models", demo, [added])
+    assert [r.model_id for r in records] == ["qwen3-0.6b", added.model_id]
+    (demo / "config.json").write_text("{}")
+    records = known_models(tmp_path / "models", demo, [added])
+    assert [r.is_demo for r in records] == [False, True, False]
+    assert present_models(records, tmp_path / "models") == ("demo",)
+    gguf.write_text("x")
+    assert present_models(records, tmp_path / "models") == ("demo", added.model_id)
+
+
+def actions(desk: Desk, calls: list[str]) -> NoticeActions:
+    app = AppActions(
+        restart=lambda: calls.append("restart"),
+        copy_details=lambda: calls.append("copy"),
+        choose_model=lambda: calls.append("choose"),
+    )
+    return NoticeActions(desk.models, desk.edits, desk.settings, app)
+
+
+def test_every_action_that_an_error_offers_does_something(tmp_path):
+    from app import error_text
+
+    calls: list[str] = []
+    for name in dir(error_text):
+        action = getattr(error_text, name)
+        if name.isupper() and isinstance(action, tuple):
+            desk = Desk(tmp_path).with_model()
+            assert action[0] in actions(desk, calls)._plain
+
+
+def test_halving_the_context_loads_again_with_half_and_asks_again(desk):
+    desk.models.load_at_start()
+    desk.chat.on_submitted("Hello?")
+    load_id = desk.engine.loads[-1][0].load_id
+    desk.models.on_worker_event(LoadFailed(load_id, NotEnoughMemory(2 * 10**9, 10**9, "GPU")))
+    actions(desk, []).on_action("halve_context")
+    assert desk.engine.loads[-1][0].capacity_tokens == 4096
+    assert len(desk.engine.loads) == 2
+    loaded(desk)
+    assert [m.text for m in desk.request.messages] == ["Hello?"]
+
+
+def test_using_the_processor_loads_again_there(desk):
+    desk.models.load_at_start()
+    load_id = desk.engine.loads[-1][0].load_id
+    desk.models.on_worker_event(LoadFailed(load_id, NotEnoughMemory(2 * 10**9, 10**9, "GPU")))
+    actions(desk, []).on_action("use_cpu")
+    assert desk.engine.loads[-1][0].device == "cpu"
+
+
+@pytest.mark.parametrize("action", ["", "nonsense", "undo_edit:a", "use_model", "retry:x"])
+def test_an_unknown_action_does_nothing(desk, action):
+    calls: list[str] = []
+    actions(desk, calls).on_action(action)
+    assert calls == []
+    assert desk.engine.loads == []

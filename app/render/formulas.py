@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
+from app.render.code_colors import color_lines
+
 MAX_TEX_CHARS = 1_500
 
 _GREEK_AND_SIGNS = {
@@ -56,6 +58,12 @@ def render_formula(tex: str, size_px: int, display: bool) -> FormulaImage | None
     if width <= 0 or height <= 0:
         return None
     return FormulaImage(svg, width, -top, height + top)
+
+
+def warm_up() -> None:
+    """Import what the first formula and the first code block need; for a thread of its own."""
+    render_formula("x", 15, display=False)
+    color_lines("x = 1", "python")
 
 
 def formula_as_text(tex: str) -> str:

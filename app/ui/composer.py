@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QMimeData, Qt, QTimer, Signal
-from PySide6.QtGui import QFocusEvent, QFontMetricsF, QInputMethodEvent, QKeyEvent, QTextOption
+from PySide6.QtGui import QFocusEvent, QFontMetricsF, QInputMethodEvent, QKeyEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
 
-from app.ui.controls import TextButton, set_role
+from app.ui.controls import TextButton, set_role, wrap_mode_for
 from app.ui.theme import Theme
 
 MAX_CHARS = 200_000
@@ -33,7 +33,7 @@ class ComposerEdit(QPlainTextEdit):
         self._composing = False
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setTabChangesFocus(True)
-        self.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
+        self.setWordWrapMode(wrap_mode_for(""))
         self.document().setDocumentMargin(0)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -66,6 +66,7 @@ class ComposerEdit(QPlainTextEdit):
         if self.document().characterCount() + len(text) > MAX_CHARS:
             self.paste_refused.emit(len(text))
             return
+        self.setWordWrapMode(wrap_mode_for(self.toPlainText() + text))
         self.textCursor().insertText(text.replace("\r\n", "\n").replace("\r", "\n"))
         self.ensureCursorVisible()
 
@@ -163,6 +164,7 @@ class Composer(QFrame):
 
     def set_text(self, text: str) -> None:
         """Put a text in, such as a draft; it is not told as a changed draft."""
+        self.edit.setWordWrapMode(wrap_mode_for(text))
         self.edit.setPlainText(text[:MAX_CHARS])
         self.edit.moveCursor(self.edit.textCursor().MoveOperation.End)
         self._draft_timer.stop()

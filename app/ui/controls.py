@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import html
+import re
 from typing import Literal
 
 from PySide6.QtCore import QSize, Qt, QTimer
-from PySide6.QtGui import QGuiApplication, QResizeEvent
+from PySide6.QtGui import QGuiApplication, QResizeEvent, QTextOption
 from PySide6.QtWidgets import QLabel, QPushButton, QToolButton, QWidget
 
 from app.ui.theme import Theme
 
 ButtonKind = Literal["primary", "plain", "pill", "link", "accent", "suggestion", "jump", "choice"]
 _CONFIRM_MS = 1500
+_ENDLESS_WORD = re.compile(r"[!-~]{2000}")
 
 
 def label(text: str, role: str, parent: QWidget | None = None) -> QLabel:
@@ -23,6 +25,17 @@ def label(text: str, role: str, parent: QWidget | None = None) -> QLabel:
     widget.setProperty("role", role)
     widget.setText(text)
     return widget
+
+
+def wrap_mode_for(text: str) -> QTextOption.WrapMode:
+    """How to break lines: at words, or anywhere where a word is absurdly long.
+
+    Qt looks for the end of the word again for each line: 200,000 letters without a space take
+    6 s to lay out, and 0.2 s when broken anywhere.
+    """
+    if _ENDLESS_WORD.search(text):
+        return QTextOption.WrapMode.WrapAnywhere
+    return QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere
 
 
 def plain_tooltip(text: str) -> str:

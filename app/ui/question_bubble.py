@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QFrame, QPlainTextEdit, QWidget
 
 from app.render.blocks import Paragraph, Span
 from app.render.visible import with_visible_controls
-from app.ui.controls import TextButton
+from app.ui.controls import TextButton, wrap_mode_for
 from app.ui.rich_text import RichText
 from app.ui.theme import Theme
 
@@ -94,6 +94,7 @@ class QuestionBubble(QWidget):
 
     def begin_edit(self) -> None:
         """Turn into an editor with the question in it."""
+        self._editor.setWordWrapMode(wrap_mode_for(self._question))
         self._editor.setPlainText(self._question)
         self._show_editor(True)
         self._editor.setFocus()

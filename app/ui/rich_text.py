@@ -9,7 +9,8 @@ from PySide6.QtCore import QMimeData, Qt, QUrl
 from PySide6.QtGui import QTextCursor, QTextOption, QWheelEvent
 from PySide6.QtWidgets import QFrame, QTextBrowser, QWidget
 
-from app.render.blocks import Block
+from app.render.blocks import Block, Paragraph
+from app.ui.controls import wrap_mode_for
 from app.ui.document_writer import LINE_SEPARATOR, DocumentWriter
 from app.ui.formula_object import FORMULA_OBJECT, OBJECT_CHARACTER, FormulaObject, formula_source
 from app.ui.link_guard import ask_to_open
@@ -55,9 +56,8 @@ class RichText(QTextBrowser):
         document = self.document()
         document.setDocumentMargin(0)
         document.setIndentWidth(theme.metrics.list_indent)
-        option = document.defaultTextOption()
-        option.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
-        document.setDefaultTextOption(option)
+        self._usual_wrap = wrap_mode_for("")
+        self.setWordWrapMode(self._usual_wrap)
         layout = document.documentLayout()
         layout.registerHandler(FORMULA_OBJECT, FormulaObject(document))
 
@@ -72,6 +72,7 @@ class RichText(QTextBrowser):
 
     def write(self, closed: Sequence[Block], tail: Sequence[Block]) -> None:
         """Append closed blocks for good, and the tail until the next call."""
+        self._break_endless_words((*closed, *tail))
         writer = DocumentWriter(self._theme, self._role)
         cursor = QTextCursor(self.document())
         cursor.beginEditBlock()
@@ -87,9 +88,17 @@ class RichText(QTextBrowser):
             writer.write(cursor, block)
         cursor.endEditBlock()
 
+    def _break_endless_words(self, blocks: Sequence[Block]) -> None:
+        texts = (
+            span.text for block in blocks if isinstance(block, Paragraph) for span in block.spans
+        )
+        if any(wrap_mode_for(text) != self._usual_wrap for text in texts):
+            self.setWordWrapMode(QTextOption.WrapMode.WrapAnywhere)
+
     def clear_blocks(self) -> None:
         """Take everything away."""
         self._fixed_end = 0
+        self.setWordWrapMode(self._usual_wrap)
         self.document().clear()
 
     def height_for(self, width: int) -> int:

@@ -135,8 +135,8 @@ def exchange(exchange_id: str = "e1", question: str = QUESTION, **changes: objec
     return Exchange(exchange_id, question, (reply(reply_id=f"r-{exchange_id}", **changes),), 0)
 
 
-def running(exchange_id: str = "e1", question: str = QUESTION) -> Exchange:
-    empty = Reply(f"r-{exchange_id}", status=ReplyStatus.RUNNING)
+def running(exchange_id: str = "e1", question: str = QUESTION, thinking_s: float = 0.0) -> Exchange:
+    empty = Reply(f"r-{exchange_id}", status=ReplyStatus.RUNNING, thinking_s=thinking_s)
     return Exchange(exchange_id, question, (empty,), 0)
 
 
@@ -170,7 +170,7 @@ def scene_waiting(window: MainWindow) -> None:
 
 def scene_thinking(window: MainWindow) -> None:
     show_chat(window)
-    window.show_exchange(running())
+    window.show_exchange(running(thinking_s=4.2))
     window.show_chat_state(ChatState.THINKING)
     window.append_delta("e1", Channel.THINKING, THINKING + MORE_THINKING, 1_096)
     window.show_models(
@@ -184,7 +184,7 @@ def scene_thinking(window: MainWindow) -> None:
 
 def scene_answering(window: MainWindow) -> None:
     show_chat(window)
-    window.show_exchange(running())
+    window.show_exchange(running(thinking_s=4.2))
     window.show_chat_state(ChatState.THINKING)
     window.append_delta("e1", Channel.THINKING, THINKING, 310)
     window.show_chat_state(ChatState.ANSWERING)

@@ -25,7 +25,7 @@ from tests.gui import scenes
 
 ROOT = Path(__file__).resolve().parents[2]
 MAX_BYTES = 300_000
-COMMON_COLORS = 192
+CLOSE = 14
 
 
 @dataclass(frozen=True)
@@ -96,21 +96,31 @@ def draw(shots: list[Shot], folder: Path) -> None:
 
 
 def save(image: QImage, path: Path) -> None:
-    """Write a PNG of 256 colours: the commonest ones, and a coarse cube for the rest."""
+    """Write a PNG with a palette of its own commonest colours."""
     image.setDevicePixelRatio(1)
     image = image.convertToFormat(QImage.Format.Format_RGB32)
-    pixels = np.frombuffer(image.constBits(), dtype=np.uint32)
-    colors, counts = np.unique(pixels, return_counts=True)
-    commonest = [int(color) for color in colors[np.argsort(-counts)][:COMMON_COLORS]]
-    steps = range(0, 256, 85)
-    cube = [0xFF000000 | r << 16 | g << 8 | b for r in steps for g in steps for b in steps]
     flat = Qt.ImageConversionFlag.ThresholdDither | Qt.ImageConversionFlag.AvoidDither
-    image = image.convertToFormat(QImage.Format.Format_Indexed8, commonest + cube, flat)
+    image = image.convertToFormat(QImage.Format.Format_Indexed8, palette_of(image), flat)
     image.save(str(path), "PNG", 0)
     size = path.stat().st_size
     print(f"{path.name}: {image.width()} x {image.height()}, {size:,} bytes")
     if size > MAX_BYTES:
         raise SystemExit(f"{path} has {size:,} bytes; a picture may have {MAX_BYTES:,}")
+
+
+def palette_of(image: QImage) -> list[int]:
+    """256 colours of the image: the commonest first, none close to another one before it."""
+    pixels = np.frombuffer(image.constBits(), dtype=np.uint32)
+    colors, counts = np.unique(pixels, return_counts=True)
+    colors = colors[np.argsort(-counts)]
+    channels = np.stack([(colors >> shift) & 255 for shift in (16, 8, 0)], axis=1).astype(int)
+    chosen: list[int] = []
+    open_colors = np.ones(len(colors), dtype=bool)
+    while len(chosen) < 256 and open_colors.any():
+        index = int(np.argmax(open_colors))
+        chosen.append(int(colors[index]))
+        open_colors &= np.abs(channels - channels[index]).sum(axis=1) > CLOSE
+    return chosen
 
 
 def main(arguments: list[str]) -> int:

@@ -153,7 +153,7 @@ def plant(old, new):
         ("rows.mask(scores, block.first_position, first_key);", ""),
         ("c / 2 * 8 > limit;", "c / 2 * 8 > limit + 1;"),
         ("return blockIdx.x / (NH / NKV);", "return blockIdx.x % NKV;"),
-        ("return LOG2_E / sqrtf(static_cast<float>(HD));", "return LOG2_E / HD;"),
+        ("scores[i][j][c] * SOFTMAX_SCALE - next", "scores[i][j][c] / HD - next"),
         ("out[i][j][c] *= correction[c / 2];", ""),
         ("v_pool, page, kv_head, block.positions - first_key", "v_pool, page, kv_head, 64"),
         ("page = block_table_row[next_key / PAGE_TOKENS];", ""),

@@ -48,8 +48,9 @@ struct Site {
     const char* file = "";
     int line = 0;
     bool operator==(const Site& other) const {
-        return line == other.line && !std::strcmp(operation, other.operation) &&
-               !std::strcmp(file, other.file);
+        return line == other.line &&
+               (operation == other.operation || !std::strcmp(operation, other.operation)) &&
+               (file == other.file || !std::strcmp(file, other.file));
     }
     std::string text() const {
         const char* slash = std::strrchr(file, '/');
@@ -81,7 +82,7 @@ struct Fiber {
 #else
     ucontext_t context;
 #endif
-    std::vector<std::vector<AsyncCopy>> copy_groups{1};
+    std::vector<std::vector<AsyncCopy>> copy_groups;  // the last one is still open
 };
 
 struct Block {
@@ -89,6 +90,8 @@ struct Block {
     std::vector<Fiber> fibers;
     std::vector<char> static_shared;       // saved while another block runs (all-resident mode)
     unsigned char* dynamic_shared = nullptr;
+    std::vector<unsigned> warp_waiting;    // per warp: lanes that wait in a warp operation
+    const Fiber* first_at_barrier = nullptr;
     unsigned at_barrier = 0, done = 0;
     int vote = 0, vote_result = 0;
 };
@@ -254,7 +257,8 @@ inline void prepare_fiber(Fiber& fiber, size_t pool_slot) {
     std::memcpy(fiber.stack, &kStackCanary, sizeof kStackCanary);
 #if defined(__x86_64__)
     // At entry %rsp must be 8 modulo 16, as after a call; six registers lie below the address.
-    auto* top = reinterpret_cast<void**>(fiber.stack + kStackBytes - 64);
+    // Tops are staggered: at equal offsets all stacks would share the same few cache lines.
+    auto* top = reinterpret_cast<void**>(fiber.stack + kStackBytes - 64 - pool_slot % 61 * 192);
     top[-1] = nullptr;
     top[-2] = reinterpret_cast<void*>(&fiber_main);
     for (int i = 3; i <= 8; ++i) {
@@ -276,16 +280,12 @@ inline void prepare_fiber(Fiber& fiber, size_t pool_slot) {
 inline int block_barrier(const Site& site, int vote) {
     Block& block = *current->block;
     current->site = site;
-    if (block.at_barrier > 0) {
-        for (const Fiber& other : block.fibers) {
-            if (other.state == State::kBarrier && !(other.site == site)) {
-                fail("divergent barrier: " + fiber_name(*current) + " waits in " + site.text() +
-                     ", thread " + std::to_string(other.linear) + " in " + other.site.text());
-            }
-            if (other.state == State::kBarrier) {
-                break;
-            }
-        }
+    if (block.at_barrier == 0) {
+        block.first_at_barrier = current;
+    } else if (!(block.first_at_barrier->site == site)) {
+        fail("divergent barrier: " + fiber_name(*current) + " waits in " + site.text() +
+             ", thread " + std::to_string(block.first_at_barrier->linear) + " in " +
+             block.first_at_barrier->site.text());
     }
     block.vote += vote != 0;
     current->state = State::kBarrier;
@@ -316,36 +316,32 @@ inline void warp_operation(const Site& site, unsigned mask, void* payload, Resol
     self.mask = mask;
     self.payload = payload;
     self.state = State::kWarpWait;
-    void* payloads[kWarp] = {};
-    bool complete = true;
-    for (int lane = 0; lane < kWarp; ++lane) {
-        if (!(mask >> lane & 1u)) {
-            continue;
-        }
-        if (first + lane >= block.fibers.size()) {
-            fail(site.text() + ": the mask names lane " + std::to_string(lane) +
-                 ", which does not exist in this block");
-        }
-        Fiber& other = block.fibers[first + lane];
-        if (other.state != State::kWarpWait) {
-            complete = false;
-            continue;
-        }
+    if (first + kWarp > block.fibers.size() && mask >> (block.fibers.size() - first) != 0) {
+        fail(site.text() + ": the mask names a lane that does not exist in this block");
+    }
+    // Any lane of the mask that waits already must wait for the same.
+    unsigned& waiting = block.warp_waiting[self.warp];
+    if ((waiting & mask) != 0) {
+        const int lane = __builtin_ctz(waiting & mask);
+        const Fiber& other = block.fibers[first + lane];
         if (other.mask != mask || !(other.site == site)) {
             fail("divergent warp operation: " + fiber_name(self) + " waits in " + site.text() +
                  ", lane " + std::to_string(lane) + " in " + other.site.text() +
                  (other.mask != mask ? " with another mask" : ""));
         }
-        payloads[lane] = other.payload;
     }
-    if (complete) {
-        if (resolve != nullptr) {
-            resolve(payloads, mask);
-        }
+    waiting |= 1u << self.lane;
+    if ((waiting & mask) == mask) {
+        void* payloads[kWarp] = {};
         for (int lane = 0; lane < kWarp; ++lane) {
             if (mask >> lane & 1u) {
+                payloads[lane] = block.fibers[first + lane].payload;
                 block.fibers[first + lane].state = State::kReady;
             }
+        }
+        waiting &= ~mask;
+        if (resolve != nullptr) {
+            resolve(payloads, mask);
         }
     }
     to_scheduler();
@@ -416,10 +412,16 @@ inline void spin_wait() {
 // The bytes arrive at the wait, not before: a kernel that forgets to wait reads poison.
 inline void async_copy(void* destination, const void* source, size_t source_bytes, size_t bytes) {
     std::memset(destination, kPoison, bytes);
+    if (current->copy_groups.empty()) {
+        current->copy_groups.emplace_back();
+    }
     current->copy_groups.back().push_back({destination, source, source_bytes, bytes});
 }
 
-inline void async_commit() { current->copy_groups.emplace_back(); }
+inline void async_commit() {
+    // An empty group counts too, as on the device.
+    current->copy_groups.resize(current->copy_groups.empty() ? 2 : current->copy_groups.size() + 1);
+}
 
 inline void finish_copies(std::vector<AsyncCopy>& group) {
     for (const AsyncCopy& copy : group) {
@@ -432,7 +434,7 @@ inline void finish_copies(std::vector<AsyncCopy>& group) {
 // Finishes all committed groups but the newest `pending`.
 inline void async_wait(size_t pending) {
     auto& groups = current->copy_groups;
-    while (groups.size() - 1 > pending) {
+    while (groups.size() > pending + 1) {
         finish_copies(groups.front());
         groups.erase(groups.begin());
     }

@@ -32,6 +32,7 @@ inline void create_block(Block& block, unsigned linear, size_t first_stack) {
     const Index3& size = launch.block_size;
     block.index = {linear % grid.x, linear / grid.x % grid.y, linear / grid.x / grid.y};
     block.fibers = std::vector<Fiber>(size.volume());
+    block.warp_waiting.assign((size.volume() + kWarp - 1) / kWarp, 0);
     block.static_shared.assign(static_shared_bytes(), static_cast<char>(kPoison));
     // Allocated to the byte, so that the address sanitizer sees an access past its end.
     block.dynamic_shared = new (std::align_val_t{128}) unsigned char[launch.shared_bytes];
@@ -77,6 +78,10 @@ inline std::string stuck_message(const Block& block) {
     return "divergent wait: " + fiber_name(*waiting) + " waits in " + waiting->site.text();
 }
 
+inline bool stack_intact(const Fiber& fiber) {
+    return !std::memcmp(fiber.stack, &kStackCanary, sizeof kStackCanary);
+}
+
 // Runs each ready fiber of the block until it waits; returns whether any is still alive.
 inline bool run_pass(Block& block, std::vector<unsigned>& order) {
     raw_copy(__start_emulated_shared, block.static_shared.data(), block.static_shared.size());
@@ -94,9 +99,7 @@ inline bool run_pass(Block& block, std::vector<unsigned>& order) {
             if (!launch.error.empty()) {
                 return false;
             }
-            uint64_t canary;
-            std::memcpy(&canary, fiber.stack, sizeof canary);
-            if (canary != kStackCanary) {
+            if (fiber.state == State::kDone && !stack_intact(fiber)) {
                 launch.error = fiber_name(fiber) + " used more than its stack";
                 return false;
             }

@@ -82,8 +82,8 @@ class WizardController(QObject):
     """The wizard's state; all slots run on the GUI thread.
 
     Signals:
-        model_ready(object, str): path and model_id (`DEMO_MODEL_ID`, a catalog id, or the path itself);
-            the receiver loads it, and forwards the engine's events to `on_engine_event`.
+        model_ready(object, str): path and model_id (`DEMO_MODEL_ID`, a catalog id, or the path
+            itself); the receiver loads it, and forwards the engine's events to `on_engine_event`.
         closed(): the wizard's window is gone; a download goes on.
     """
 
@@ -279,11 +279,10 @@ class WizardController(QObject):
     def _begin_download(self, model: CatalogModel) -> None:
         report = self._choices.report
         free_bytes = report.free_disk_bytes if report is not None else 0
+        missing_bytes = model.total_bytes - self._store.held_bytes(model)
         has_demo = self._services.demo_dir is not None
         self._model = model
-        self._board = DownloadBoard(
-            model, free_bytes + self._store.held_bytes(model), offers_demo=has_demo
-        )
+        self._board = DownloadBoard(model, free_bytes - missing_bytes, offers_demo=has_demo)
         self._store.ensure(model)
         self._show_download()
 

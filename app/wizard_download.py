@@ -10,11 +10,14 @@ from engine.models.model_catalog import CatalogModel
 
 
 class DownloadBoard:
-    """Gathers the store's events of one model; `download_page` and `verify_page` show them."""
+    """Gathers the store's events of one model; `download_page` and `verify_page` show them.
 
-    def __init__(self, model: CatalogModel, free_disk_bytes: int, offers_demo: bool) -> None:
+    `free_after_bytes` is what the disk will have left once the model is complete.
+    """
+
+    def __init__(self, model: CatalogModel, free_after_bytes: int, offers_demo: bool) -> None:
         self._model = model
-        self._free_disk_bytes = free_disk_bytes
+        self._free_after_bytes = max(0, free_after_bytes)
         self._offers_demo = offers_demo
         self._done: dict[str, int] = {}
         self._hashed: dict[str, int] = {}
@@ -54,8 +57,6 @@ class DownloadBoard:
     def download_page(self) -> DownloadPage:
         """The page while bytes arrive, wait or are paused."""
         speed, waiting = self._state_texts()
-        missing = self._model.total_bytes - sum(self._done.values())
-        left_bytes = self._free_disk_bytes - max(0, missing)
         return DownloadPage(
             title=f"Downloading {self._model.label}",
             detail=(
@@ -65,7 +66,7 @@ class DownloadBoard:
             rows=file_rows(self._model, self._done, frozenset(self._checked)),
             total=total_row(self._model, self._done),
             speed_text=speed,
-            disk_text=f"Free disk after this: {gigabytes(max(0, left_bytes))}.",
+            disk_text=f"Free disk after this: {gigabytes(self._free_after_bytes)}.",
             waiting_text=waiting,
             offers_demo=self._offers_demo,
         )

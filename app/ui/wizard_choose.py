@@ -48,6 +48,9 @@ class OptionCard(QFrame):
         self.detail = wrapped("", "label", self)
         self.memory = wrapped("", "quiet", self)
         self.problem = wrapped("", "danger", self)
+        for words in (self.detail, self.memory):
+            # Selectable text would swallow the click that chooses the card.
+            words.setTextInteractionFlags(Qt.TextInteractionFlag.NoTextInteraction)
         for widget in (self.detail, self.memory, self.problem):
             texts.addWidget(widget)
         texts.addLayout(self._partial_row(metrics.gap_s))
@@ -93,7 +96,9 @@ class OptionCard(QFrame):
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         """A click anywhere on the card chooses it."""
         super().mouseReleaseEvent(event)
-        if event.button() is Qt.MouseButton.LeftButton and self.rect().contains(event.pos()):
+        if event.button() is Qt.MouseButton.LeftButton and self.rect().contains(
+            event.position().toPoint()
+        ):
             self._on_clicked()
 
     def _on_clicked(self) -> None:

@@ -397,6 +397,16 @@ def test_download_page_counts_files_speed_and_time(wizard: Wizard) -> None:
     assert page.waiting_text == ""
 
 
+def test_free_disk_after_the_download_counts_what_is_here_once(wizard: Wizard) -> None:
+    wizard.report = report(disk=2 * 10**9)
+    wizard.store.held = 400_000_000
+    wizard.at_download()
+    for file_bytes in (400_000_000, 900_000_000):
+        wizard.arrived(WEIGHTS, file_bytes)
+        assert wizard.view.download is not None
+        assert wizard.view.download.disk_text == "Free disk after this: 1.40 GB."
+
+
 def test_wait_is_shown_with_its_reason_and_goes_away(wizard: Wizard) -> None:
     wizard.at_download()
     wizard.arrived(WEIGHTS, 400_000_000, waiting_for="connection lost")

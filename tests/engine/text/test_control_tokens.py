@@ -125,7 +125,7 @@ _HOSTILE = st.one_of(
 ).filter(bool)  # fmt: skip
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(text=_HOSTILE)
 def test_no_combination_of_literals_becomes_control_or_is_lost(tiny: Tokenizer, text: str) -> None:
     _assert_only_text(tiny, text, CONTROL)

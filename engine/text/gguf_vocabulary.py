@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from engine.errors import BadModelFile, UnsupportedModel
+from engine.models.gguf_file import open_gguf
 from engine.text.control_literals import ControlToken
-from engine.text.gguf_metadata import read_gguf_metadata
 from engine.text.tokenizer_definition import TokenizerDefinition, checked_token_id
 
 _NORMAL, _CONTROL, _USER_DEFINED = 1, 3, 4
@@ -62,20 +62,6 @@ _PRE_TOKENIZERS: dict[str, dict[str, object]] = {
 _NORMALIZES_TO_NFC = ("qwen2", "deepseek-r1-qwen")
 _TAKES_WHOLE_WORDS = ("llama-bpe", "llama3", "llama-v3")
 
-_KEYS = (
-    "tokenizer.ggml.model",
-    "tokenizer.ggml.pre",
-    "tokenizer.ggml.tokens",
-    "tokenizer.ggml.token_type",
-    "tokenizer.ggml.merges",
-    "tokenizer.ggml.bos_token_id",
-    "tokenizer.ggml.eos_token_id",
-    "tokenizer.ggml.eot_token_id",
-    "tokenizer.ggml.eom_token_id",
-    "tokenizer.ggml.unknown_token_id",
-    "tokenizer.ggml.padding_token_id",
-    "tokenizer.chat_template",
-)
 _NAMED = {"bos": "bos_token", "eos": "eos_token", "unknown": "unk_token", "padding": "pad_token"}
 
 
@@ -86,7 +72,7 @@ def definition_from_gguf(path: Path) -> TokenizerDefinition:
         ModelFileMissing, BadModelFile.
         UnsupportedModel: SentencePiece, or a pre-tokenizer that is not known here.
     """
-    metadata = read_gguf_metadata(path, _KEYS)
+    metadata = open_gguf(path).metadata
     where = str(path)
     pre = _supported_pre_tokenizer(metadata)
     tokens = _texts(where, metadata, "tokenizer.ggml.tokens")

@@ -10,7 +10,7 @@ import pytest
 
 from engine.api import ChatMessage, Role, ThinkingParams
 from engine.errors import BadModelFile, EngineError, ModelFileMissing, UnsupportedModel
-from engine.text.gguf_metadata import read_gguf_metadata
+from engine.models.gguf_file import open_gguf
 from engine.text.tokenizer import Tokenizer
 from tests.engine.text.sample_texts import random_texts
 from tests.engine.text.tiny_tokenizer import gguf_bytes, tiny_gguf_metadata
@@ -235,28 +235,29 @@ def test_hostile_metadata_is_a_bad_file(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "hostile.gguf"
     path.write_bytes(data)
     with pytest.raises(BadModelFile, match=r"hostile\.gguf"):
-        read_gguf_metadata(path, ["k"])
+        open_gguf(path)
 
 
 def test_other_versions_and_missing_files_are_named(tmp_path: Path) -> None:
     path = tmp_path / "old.gguf"
     path.write_bytes(gguf_bytes({}, version=1))
     with pytest.raises(UnsupportedModel, match="GGUF version 1"):
-        read_gguf_metadata(path, [])
+        open_gguf(path)
     with pytest.raises(ModelFileMissing, match=r"none\.gguf"):
-        read_gguf_metadata(tmp_path / "none.gguf", [])
+        open_gguf(tmp_path / "none.gguf")
     with pytest.raises(BadModelFile, match="cannot be read"):
-        read_gguf_metadata(tmp_path, [])
+        open_gguf(tmp_path)
 
 
 def test_values_of_every_kind_are_read(tmp_path: Path) -> None:
     path = tmp_path / "kinds.gguf"
     path.write_bytes(gguf_bytes({"a": "text é", "b": 7, "c": [-1, 2], "d": ["x", ""], "e": 1}))
-    assert read_gguf_metadata(path, ["a", "b", "c", "d"]) == {
+    assert open_gguf(path).metadata == {
         "a": "text é",
         "b": 7,
         "c": [-1, 2],
         "d": ["x", ""],
+        "e": 1,
     }
 
 

@@ -1,5 +1,5 @@
-// Operation   attention_decode_bf16: for one new token per slot, the attention of q over one share of
-//             the cached positions 0 ... positions[b]; attention_merge_bf16 joins the shares.
+// Operation   attention_decode_bf16: for one new token per slot, the attention of q over one share
+//             of the cached positions 0 ... positions[b]; attention_merge_bf16 joins the shares.
 //             out[b, h] = sum_s softmax_s(q[b, h] . k[s, kv] / sqrt(HD)) * v[s, kv],
 //             kv = h / (NH / NKV)
 // Arguments   attention_decode_bf16:
@@ -18,13 +18,13 @@
 // Launch      attention_decode_bf16: grid (SPLITS, NKV, B), block (256), no dynamic shared memory
 //             attention_merge_bf16:  grid (NH, B), block (HD), no dynamic shared memory
 //             SPLITS is ATTENTION_SPLITS, 16 unless the compiler gets -DATTENTION_SPLITS=...
-//             Everything that changes from step to step lies in device memory: one graph serves all.
+//             All that changes from step to step lies in device memory: one graph serves all.
 // Assumes     HD % 8 == 0, HD <= 256, NH / NKV <= 8, (NH / NKV) * HD <= 1024; pages up to
 //             positions[b] / 64 in the table, pointers 16-byte aligned. Rows past positions[b] may
 //             hold anything. Also fit for several tokens of one sequence: give each its own b.
 // Numerics    fp32 throughout, base-2 exponentials; a share without positions is (0, -inf, 0). The
 //             order of all sums is fixed. Relative error of out about 2^-9 (its rounding).
-// Source      Dao et al. 2023, "Flash-Decoding"; merge of partial softmaxes: Milakov, Gimelshein 2018
+// Source      Dao et al. 2023, "Flash-Decoding"; merging softmaxes: Milakov, Gimelshein 2018
 // Oracle      tests/kernels/test_attention_decode.py
 #include "common.cuh"
 
@@ -54,7 +54,8 @@ struct Share {
 };
 
 // Takes over another share of the same head: both rescaled to the larger maximum.
-__device__ __forceinline__ void join(Share& share, float maximum, float sum, const float (&out)[8]) {
+__device__ __forceinline__ void join(Share& share, float maximum, float sum,
+                                     const float (&out)[8]) {
     const float next = fmaxf(share.maximum, maximum);
     const float own_scale = exp2f(share.maximum - next);
     const float other_scale = exp2f(maximum - next);
@@ -156,29 +157,34 @@ __device__ __forceinline__ void join_warp(Share (&shares)[GROUP]) {
     }
 }
 
-// Walks the pages [first_page, end_page) of one kv head. Values are read while scores are computed
-// and the next page's keys while values are used, so a lane always has loads under way.
+// Walks the pages [first_page, end_page) of one kv head. The next page's keys are asked for as soon
+// as this page's are used up, and its values likewise, so a lane always has loads under way.
 __device__ __forceinline__ void walk_pages(Share (&shares)[GROUP], const float (&query)[GROUP][8],
                                            const bf16* k_pool, const bf16* v_pool, const int* table,
                                            int first_page, int end_page, int positions) {
     const size_t head = static_cast<size_t>(blockIdx.y) * PAGE_TOKENS * HD;
     constexpr size_t PAGE = static_cast<size_t>(NKV) * PAGE_TOKENS * HD;
     uint4 keys[KEYS_EACH];
+    uint4 values[KEYS_EACH];
     size_t place = table[first_page] * PAGE + head;
-    load_rows(keys, k_pool + place, positions - first_page * PAGE_TOKENS);
+    int left = positions - first_page * PAGE_TOKENS;
+    load_rows(keys, k_pool + place, left);
+    load_rows(values, v_pool + place, left);
     int next = first_page + 1 < end_page ? table[first_page + 1] : 0;
     for (int page = first_page; page < end_page; ++page) {
-        const int left = positions - page * PAGE_TOKENS;
-        uint4 values[KEYS_EACH];
-        load_rows(values, v_pool + place, left);
         float scores[KEYS_EACH][GROUP];
         score_rows(scores, keys, query, left);
-        if (page + 1 < end_page) {
+        left -= PAGE_TOKENS;
+        const bool more = page + 1 < end_page;
+        if (more) {
             place = next * PAGE + head;
-            load_rows(keys, k_pool + place, left - PAGE_TOKENS);
+            load_rows(keys, k_pool + place, left);
             next = page + 2 < end_page ? table[page + 2] : 0;
         }
         add_rows(shares, scores, values);
+        if (more) {
+            load_rows(values, v_pool + place, left);
+        }
     }
 }
 
@@ -195,6 +201,7 @@ extern "C" __global__ void __launch_bounds__(DECODE_WARPS * 32)
     const int first_head = blockIdx.y * GROUP;
     const int split = blockIdx.x;
     const int visible = positions[b] + 1;
+    const int* table = block_table + static_cast<size_t>(slots[b]) * max_pages;
     // Whole pages, as even as possible; with few pages some shares stay empty.
     const int pages = visible > 0 ? (visible + PAGE_TOKENS - 1) / PAGE_TOKENS : 0;
     const int first_page = split * pages / SPLITS;
@@ -212,7 +219,6 @@ extern "C" __global__ void __launch_bounds__(DECODE_WARPS * 32)
     }
 
     const int chunk = threadIdx.x % KEY_LANES;
-    const float scale = 1.4426950408889634f / sqrtf(static_cast<float>(HD));  // log2(e) / sqrt(HD)
     float query[GROUP][8] = {};
     Share shares[GROUP];
 #pragma unroll
@@ -224,11 +230,10 @@ extern "C" __global__ void __launch_bounds__(DECODE_WARPS * 32)
         }
 #pragma unroll
         for (int d = 0; d < 8; ++d) {
-            query[g][d] *= scale;
+            query[g][d] *= SOFTMAX_SCALE;
         }
     }
-    walk_pages(shares, query, k_pool, v_pool, block_table + static_cast<size_t>(slots[b]) * max_pages,
-               first_page, end_page, visible);
+    walk_pages(shares, query, k_pool, v_pool, table, first_page, end_page, visible);
     join_warp(shares);
 
     const int warp = threadIdx.x / WARP;

@@ -13,11 +13,12 @@
 //             it pays where NH * ceil(T / 128) blocks fill the device, and not on 8.6, 8.9 and
 //             12.0, whose multiprocessors hold one such block at HD = 128. Above HD = 128 it is
 //             correct but spills: take the 64-row kernel there.
-// Assumes     HD % 16 == 0 and 32 <= HD <= 256 (on 7.5 above 128: HD % 32 == 0); T >= 1, first_position >= 0, every page up to position first_position + T - 1 in the
-//             table, pointers 16-byte aligned. Rows past the last position may hold anything.
-// Numerics    scores, maxima and sums in fp32, base-2 exponentials of scaled scores; the weights are
-//             rounded to bf16 for the product with V but summed before rounding: relative error
-//             of out about 2^-9 of the largest |v|. 7.5 keeps fp32 throughout.
+// Assumes     HD % 16 == 0 and 32 <= HD <= 256 (on 7.5 above 128: HD % 32 == 0); T >= 1;
+//             first_position >= 0; block_table_row covers position first_position + T - 1; pointers
+//             16-byte aligned. Rows past the last position may hold anything.
+// Numerics    scores, maxima, sums in fp32, base-2 exponentials of scaled scores; the weights are
+//             rounded to bf16 for the product with V but summed before rounding: error of out about
+//             2^-9 of the largest |v|. 7.5 keeps fp32 throughout.
 // Source      Dao 2023, "FlashAttention-2": K loads behind softmax and PV, V loads behind QK^T
 // Oracle      tests/kernels/test_attention_prefill.py
 #include "common.cuh"
@@ -26,7 +27,6 @@ static_assert(HD % 16 == 0 && HD >= 32 && HD <= 256, "attention_prefill: unsuppo
 
 constexpr int PREFILL_THREADS = 128;
 constexpr int HEAD_CHUNKS = HD / 8;  // 16-byte chunks of one row of one head
-constexpr float LOG2_E = 1.4426950408889634f;
 
 // Positions this block needs: all up to that of its last row. Heavy blocks come first in the grid.
 template <int ROWS>
@@ -47,12 +47,6 @@ struct PrefillBlock {
 // The kv head that the query head of this block shares with its group.
 __device__ __forceinline__ int block_kv_head() { return blockIdx.x / (NH / NKV); }
 
-// exp2f of minus infinity minus a finite maximum is 0; position 0 is visible to every row, so the
-// running maximum is finite from the first page on.
-__device__ __forceinline__ float prefill_scale() {
-    return LOG2_E / sqrtf(static_cast<float>(HD));
-}
-
 #if HAS_BF16_MMA
 
 // Rows are padded by one chunk: HD / 8 + 1 is odd, so the eight rows of one ldmatrix, and the
@@ -61,8 +55,8 @@ constexpr int ROW_CHUNKS = HEAD_CHUNKS + 1;
 constexpr int PAGE_CHUNKS = PAGE_TOKENS * ROW_CHUNKS;
 
 // Starts copying one page of K or V; rows past the last position arrive as zeros (0 * NaN is NaN).
-__device__ __forceinline__ void start_page_copy(uint4* tile, const bf16* pool, int page, int kv_head,
-                                                int rows) {
+__device__ __forceinline__ void start_page_copy(uint4* tile, const bf16* pool, int page,
+                                                int kv_head, int rows) {
     const bf16* source = pool + (static_cast<size_t>(page) * NKV + kv_head) * PAGE_TOKENS * HD;
 #pragma unroll
     for (int index = threadIdx.x; index < PAGE_TOKENS * HEAD_CHUNKS; index += PREFILL_THREADS) {
@@ -73,7 +67,8 @@ __device__ __forceinline__ void start_page_copy(uint4* tile, const bf16* pool, i
 }
 
 template <int ROWS>
-__device__ __forceinline__ void start_query_copy(uint4* tile, const bf16* q, int first_row, int rows) {
+__device__ __forceinline__ void start_query_copy(uint4* tile, const bf16* q, int first_row,
+                                                 int rows) {
     const bf16* source = q + (static_cast<size_t>(first_row) * NH + blockIdx.x) * HD;
 #pragma unroll
     for (int index = threadIdx.x; index < ROWS * HEAD_CHUNKS; index += PREFILL_THREADS) {
@@ -159,7 +154,6 @@ struct PrefillRows {
 
     // Turns scores into weights relative to the new maxima and rescales what was gathered before.
     __device__ __forceinline__ void soften(float (&scores)[ROW_TILES][KEY_TILES][4]) {
-        const float scale = prefill_scale();
 #pragma unroll
         for (int i = 0; i < ROW_TILES; ++i) {
             float correction[2];
@@ -174,7 +168,8 @@ struct PrefillRows {
                 // The four lanes of a quad share a row.
                 largest = fmaxf(largest, __shfl_xor_sync(FULL_MASK, largest, 1));
                 largest = fmaxf(largest, __shfl_xor_sync(FULL_MASK, largest, 2));
-                const float next = fmaxf(maximum[i][half], largest * scale);
+                // Finite from the first page on: every row sees position 0.
+                const float next = fmaxf(maximum[i][half], largest * SOFTMAX_SCALE);
                 correction[half] = exp2f(maximum[i][half] - next);
                 maximum[i][half] = next;
                 sum[i][half] *= correction[half];
@@ -182,7 +177,7 @@ struct PrefillRows {
                 for (int j = 0; j < KEY_TILES; ++j) {
 #pragma unroll
                     for (int c = half * 2; c < half * 2 + 2; ++c) {
-                        scores[i][j][c] = exp2f(scores[i][j][c] * scale - next);
+                        scores[i][j][c] = exp2f(scores[i][j][c] * SOFTMAX_SCALE - next);
                         sum[i][half] += scores[i][j][c];
                     }
                 }
@@ -343,7 +338,7 @@ struct Fp32Row {
             unpack_8_bf16(query[c], load_16_bytes(q + c * ROW_LANES * 8));
 #pragma unroll
             for (int d = 0; d < 8; ++d) {
-                query[c][d] *= prefill_scale();
+                query[c][d] *= SOFTMAX_SCALE;
                 out[c][d] = 0.0f;
             }
         }
@@ -427,8 +422,8 @@ struct Fp32Row {
 };
 
 // Copies a page of K and of V; rows from `keys` on become zeros (0 * NaN is NaN).
-__device__ __forceinline__ void load_page(uint4* k_tile, uint4* v_tile, const bf16* k, const bf16* v,
-                                          int keys) {
+__device__ __forceinline__ void load_page(uint4* k_tile, uint4* v_tile, const bf16* k,
+                                          const bf16* v, int keys) {
     for (int index = threadIdx.x; index < PAGE_TOKENS * HEAD_CHUNKS; index += PREFILL_THREADS) {
         const bool valid = index / HEAD_CHUNKS < keys;
         k_tile[index] = valid ? load_16_bytes(k + index * 8) : make_uint4(0, 0, 0, 0);

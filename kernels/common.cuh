@@ -30,6 +30,18 @@ constexpr int PAGE_TOKENS = 64;
 constexpr int WARP = 32;
 constexpr unsigned FULL_MASK = 0xFFFFFFFFu;
 
+// Newton's iteration, for constants.
+__device__ constexpr double square_root(double x) {
+    double root = x;
+    for (int i = 0; i < 40; ++i) {
+        root = 0.5 * (root + x / root);
+    }
+    return root;
+}
+
+// Scores times this are logarithms to base 2 of attention weights: log2(e) / sqrt(HD).
+constexpr float SOFTMAX_SCALE = static_cast<float>(1.4426950408889634 / square_root(HD));
+
 static_assert(E % 8 == 0 && F % 8 == 0 && HD % 8 == 0, "rows must be multiples of 16 bytes");
 static_assert(NH % NKV == 0, "query heads share kv heads evenly");
 
@@ -275,8 +287,8 @@ __device__ __forceinline__ void cp_async_16(void* shared, const void* global, bo
 #elif HAS_CP_ASYNC
     const unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(shared));
     const int source_bytes = valid ? 16 : 0;
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(global),
-                 "r"(source_bytes)
+    asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(address),
+                 "l"(global), "r"(source_bytes)
                  : "memory");
 #else
     store_16_bytes(shared, valid ? load_16_bytes(global) : make_uint4(0, 0, 0, 0));

@@ -1,35 +1,33 @@
-// Operation: out[t, n] = sum_k x[t, k] * weight[n, k], added to what `out` holds when `accumulate` is not 0.
-//
-// Arguments (the same for all four entry points):
-//   out        float [T, N]  written (read too when accumulating)
-//   x          bf16  [T, K]  read
-//   weight     bf16  [N, K]  read
-//   T, N, K    int           new tokens, outputs, inputs
-//   accumulate int           0 overwrites, otherwise adds
-//
-// Launch: grid (ceil(T / TILE_T), ceil(N / TILE_N)), from this table. Where the dynamic bytes exceed 48 KB the limit of
-// the function must be raised first; on compute capability 7.5 pass min(bytes, 49152).
-//   entry point         TILE_T  TILE_N  threads  dynamic shared bytes  meant for
-//   gemm_bf16_32x16         32      16      256                 16384  T <= 32: the weights are read once, K split over 8 warps
-//   gemm_bf16               64      64      128                 49152  T of some hundred, or few tiles
-//   gemm_bf16_128x128      128     128      128                 49152  enough tiles to fill the device twice
-//   gemm_bf16_128x256      128     256      256                 98304  large T and N: fewest bytes from L2 per product
-//
-// Assumes: T >= 1, N and K multiples of 8, every pointer 16-byte aligned, T * N, T * K and N * K below 2^31 * 8.
-//
-// Numerics: products of bf16 are exact in fp32; sums are fp32 in a fixed order, so runs repeat bit for bit, but the entry
-// points differ from each other in the last bits. Error against float64: about sqrt(K) * 2^-24 * sum |x * weight|.
-//
-// Source: multi-stage cp.async pipeline with double-buffered fragments as in NVIDIA CUTLASS (sm80 multistage mainloop);
-// swizzle: 16-byte chunk index XOR row, so that the eight rows of one ldmatrix lie in distinct banks.
-//
-// Oracle: tests/kernels/test_gemm.py
-
+// Operation   out[t, n] = sum_k x[t, k] * weight[n, k]; added to what out holds if accumulate != 0
+// Arguments   of all four entry points:
+//             out     [T, N] fp32, written (read too when accumulating)
+//             x       [T, K] bf16
+//             weight  [N, K] bf16
+//             T, N, K int32
+//             accumulate int32: 0 overwrites, else adds
+// Launch      grid (ceil(T / TILE_T), ceil(N / TILE_N)), block (threads), from this table. More
+//             than 48 KB must be allowed for the function first; on 7.5 pass min(bytes, 49152).
+//               entry point        TILE_T  TILE_N  threads  dynamic shared bytes
+//               gemm_bf16_32x16        32      16      256    16,384
+//               gemm_bf16              64      64      128    49,152
+//               gemm_bf16_128x128     128     128      128    49,152
+//               gemm_bf16_128x256     128     256      256    98,304
+//             32x16 for T <= 64: reads the weights at the speed of memory, K split over the warps.
+//             Else that of least ceil(tiles / multiprocessors) * TILE_T * TILE_N * w, with w = 2,
+//             1.2 and 1 for 64x64, 128x128, 128x256 (estimates; measure), and 128x256 only where
+//             96 KB leave a multiprocessor full: 8.0, 9.0, 10.0.
+// Assumes     T >= 1; N and K multiples of 8; pointers 16-byte aligned
+// Numerics    bf16 products are exact in fp32; sums are fp32 in a fixed order, so runs repeat bit
+//             for bit, but entry points differ from each other in the last bits. Error at most
+//             K * 2^-24 * sum_k |x * weight|, in practice sqrt(K) instead of K.
+// Source      pipeline and fragments double-buffered as in NVIDIA CUTLASS's multistage mainloop
+// Oracle      tests/kernels/test_gemm.py
 #include "common.cuh"
 
 #if HAS_BF16_MMA
 
-// Place of 16-byte chunk `chunk` of row `row` in a tile whose rows are CHUNKS chunks long (4 or 8).
+// Place of 16-byte chunk `chunk` of row `row` in a tile whose rows are CHUNKS chunks long (4 or 8):
+// chunk XOR row, so that the eight rows of one ldmatrix lie in distinct banks.
 template <int CHUNKS>
 __device__ __forceinline__ int swizzled(int row, int chunk) {
     constexpr int ROWS_PER_LINE = 8 / CHUNKS;  // 128 bytes touch every bank once
@@ -70,7 +68,7 @@ struct TileCopier {
     }
 };
 
-// One block's tile by mma.sync. Each of WARPS_T x WARPS_N warps owns TILE_T / WARPS_T by TILE_N / WARPS_N outputs.
+// One block's tile by mma.sync; WARPS_T x WARPS_N warps share it evenly.
 template <int TILE_T, int TILE_N, int TILE_K, int WARPS_T, int WARPS_N, int STAGES>
 struct MmaTile {
     static constexpr int THREADS = WARPS_T * WARPS_N * 32;
@@ -119,15 +117,20 @@ struct MmaTile {
         }
     }
 
-    static __device__ __forceinline__ void multiply(float (&sums)[T_TILES][N_TILES][4], const Fragments& fragments) {
+    static __device__ __forceinline__ void multiply(float (&sums)[T_TILES][N_TILES][4],
+                                                    const Fragments& fragments) {
 #pragma unroll
-        for (int i = 0; i < T_TILES; ++i)
+        for (int i = 0; i < T_TILES; ++i) {
 #pragma unroll
-            for (int j = 0; j < N_TILES; ++j) mma_m16n8k16(sums[i][j], fragments.x[i], fragments.weight[j]);
+            for (int j = 0; j < N_TILES; ++j) {
+                mma_m16n8k16(sums[i][j], fragments.x[i], fragments.weight[j]);
+            }
+        }
     }
 
-    static __device__ __forceinline__ void store(float* out, const float (&sums)[T_TILES][N_TILES][4], int T, int N,
-                                               int accumulate) {
+    static __device__ __forceinline__ void store(float* out,
+                                                 const float (&sums)[T_TILES][N_TILES][4], int T,
+                                                 int N, int accumulate) {
         const int lane = threadIdx.x % 32;
         const int warp = threadIdx.x / 32;
         const int first_t = blockIdx.x * TILE_T + (warp / WARPS_N) * T_TILES * 16 + lane / 4;
@@ -140,11 +143,15 @@ struct MmaTile {
                 float2* row = reinterpret_cast<float2*>(out + static_cast<size_t>(t) * N);
 #pragma unroll
                 for (int j = 0; j < N_TILES; ++j) {
-                    const int n = first_n + j * 8;  // N is a multiple of 8: an eight is inside or outside as a whole
-                    if (t >= T || n >= N) continue;
+                    // N is a multiple of 8: eight outputs are inside or outside as a whole.
+                    const int n = first_n + j * 8;
+                    if (t >= T || n >= N) {
+                        continue;
+                    }
                     float2& place = row[(n + lane % 4 * 2) / 2];
                     const float2 before = accumulate ? place : make_float2(0.0f, 0.0f);
-                    place = make_float2(before.x + sums[i][j][half * 2], before.y + sums[i][j][half * 2 + 1]);
+                    place = make_float2(before.x + sums[i][j][half * 2],
+                                        before.y + sums[i][j][half * 2 + 1]);
                 }
             }
         }
@@ -200,22 +207,29 @@ struct MmaTile {
     }
 };
 
-// 32 x 16 outputs for small T, where time is the reading of the weights: no staging, every warp streams its own k with
-// 16-byte loads and the eight partial tiles are added in shared memory. A lane's eight consecutive k serve as four k pairs
-// of two mma; x is taken in the same order, so each product meets its partner.
+// 32 x 16 outputs for small T, where time is the reading of the weights: no staging, every warp
+// streams its own k with 16-byte loads, and the eight partial tiles are added in shared memory. A
+// lane's eight consecutive k serve as four k pairs of two mma; x is taken in the same order, so
+// each product meets its partner.
 struct SkinnyTile {
     static constexpr int TILE_T = 32, TILE_N = 16, WARPS = 8, UNROLL = 4;
 
-    static __device__ __forceinline__ uint4 load_chunk(const bf16* matrix, int row, int rows, int k, int K) {
-        if (row >= rows || k >= K) return make_uint4(0, 0, 0, 0);
+    static __device__ __forceinline__ uint4 load_chunk(const bf16* matrix, int row, int rows, int k,
+                                                       int K) {
+        if (row >= rows || k >= K) {
+            return make_uint4(0, 0, 0, 0);
+        }
         return load_16_bytes_read_only(matrix + static_cast<size_t>(row) * K + k);
     }
 
-    static __device__ __forceinline__ void multiply(float (&sums)[2][2][4], const uint4 (&x)[4], const uint4 (&weight)[2]) {
+    static __device__ __forceinline__ void multiply(float (&sums)[2][2][4], const uint4 (&x)[4],
+                                                    const uint4 (&weight)[2]) {
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
-            const unsigned low[4] = {x[i * 2].x, x[i * 2 + 1].x, x[i * 2].y, x[i * 2 + 1].y};
-            const unsigned high[4] = {x[i * 2].z, x[i * 2 + 1].z, x[i * 2].w, x[i * 2 + 1].w};
+            const uint4& top = x[i * 2];  // rows lane / 4 of sixteen, and eight below
+            const uint4& bottom = x[i * 2 + 1];
+            const unsigned low[4] = {top.x, bottom.x, top.y, bottom.y};
+            const unsigned high[4] = {top.z, bottom.z, top.w, bottom.w};
 #pragma unroll
             for (int j = 0; j < 2; ++j) {
                 const unsigned weight_low[2] = {weight[j].x, weight[j].y};
@@ -226,46 +240,63 @@ struct SkinnyTile {
         }
     }
 
-    static __device__ void run(float* out, const bf16* x, const bf16* weight, int T, int N, int K, int accumulate,
-                             uint4* shared) {
-        float* partial = reinterpret_cast<float*>(shared);
+    // Adds the warps' partial tiles in their order and writes the block's outputs.
+    static __device__ __forceinline__ void store(float* out, const float* partial, int T, int N,
+                                                 int accumulate) {
+        for (int index = threadIdx.x; index < TILE_T * TILE_N; index += WARPS * 32) {
+            const int t = blockIdx.x * TILE_T + index / TILE_N;
+            const int n = blockIdx.y * TILE_N + index % TILE_N;
+            if (t >= T || n >= N) {
+                continue;
+            }
+            float& place = out[static_cast<size_t>(t) * N + n];
+            float sum = accumulate ? place : 0.0f;
+#pragma unroll
+            for (int w = 0; w < WARPS; ++w) {
+                sum += partial[w * TILE_T * TILE_N + index];
+            }
+            place = sum;
+        }
+    }
+
+    static __device__ __forceinline__ void run(float* out, const bf16* x, const bf16* weight, int T,
+                                               int N, int K, int accumulate, uint4* shared) {
         const int lane = threadIdx.x % 32;
         const int warp = threadIdx.x / 32;
         const int first_t = blockIdx.x * TILE_T + lane / 4;
         const int first_n = blockIdx.y * TILE_N + lane / 4;
         float sums[2][2][4] = {};
         for (int k_base = warp * 32; k_base < K; k_base += WARPS * 32 * UNROLL) {
+            // The weights come from far away: all of this round are asked for before the first use.
             uint4 weights[UNROLL][2];
-            uint4 inputs[UNROLL][4];
 #pragma unroll
             for (int u = 0; u < UNROLL; ++u) {
                 const int k = k_base + u * WARPS * 32 + lane % 4 * 8;
-#pragma unroll
-                for (int j = 0; j < 2; ++j) weights[u][j] = load_chunk(weight, first_n + j * 8, N, k, K);
-#pragma unroll
-                for (int i = 0; i < 4; ++i) inputs[u][i] = load_chunk(x, first_t + i * 8, T, k, K);
+                weights[u][0] = load_chunk(weight, first_n, N, k, K);
+                weights[u][1] = load_chunk(weight, first_n + 8, N, k, K);
             }
 #pragma unroll
-            for (int u = 0; u < UNROLL; ++u) multiply(sums, inputs[u], weights[u]);
+            for (int u = 0; u < UNROLL; ++u) {
+                const int k = k_base + u * WARPS * 32 + lane % 4 * 8;
+                uint4 inputs[4];
+#pragma unroll
+                for (int i = 0; i < 4; ++i) {
+                    inputs[i] = load_chunk(x, first_t + i * 8, T, k, K);
+                }
+                multiply(sums, inputs, weights[u]);
+            }
         }
-        float* mine = partial + warp * TILE_T * TILE_N;
+        float* partial = reinterpret_cast<float*>(shared);
+        float* own = partial + (warp * TILE_T + lane / 4) * TILE_N + lane % 4 * 2;
 #pragma unroll
-        for (int i = 0; i < 2; ++i)
-#pragma unroll
-            for (int j = 0; j < 2; ++j)
-#pragma unroll
-                for (int c = 0; c < 4; ++c)
-                    mine[(i * 16 + c / 2 * 8 + lane / 4) * TILE_N + j * 8 + lane % 4 * 2 + c % 2] = sums[i][j][c];
+        for (int c = 0; c < 16; ++c) {
+            // c counts 16 rows, 8 columns, 8 rows, 1 column: the accumulators of one lane.
+            const int row = c / 8 * 16 + c / 2 % 2 * 8;
+            const int column = c / 4 % 2 * 8 + c % 2;
+            own[row * TILE_N + column] = sums[c / 8][c / 4 % 2][c % 4];
+        }
         __syncthreads();
-        for (int index = threadIdx.x; index < TILE_T * TILE_N; index += WARPS * 32) {
-            const int t = blockIdx.x * TILE_T + index / TILE_N;
-            const int n = blockIdx.y * TILE_N + index % TILE_N;
-            if (t >= T || n >= N) continue;
-            float sum = accumulate ? out[static_cast<size_t>(t) * N + n] : 0.0f;
-#pragma unroll
-            for (int w = 0; w < WARPS; ++w) sum += partial[w * TILE_T * TILE_N + index];
-            out[static_cast<size_t>(t) * N + n] = sum;
-        }
+        store(out, partial, T, N, accumulate);
     }
 };
 
@@ -279,14 +310,17 @@ struct Fp32Tile {
     static constexpr int PER_T = TILE_T / ROWS;
     static constexpr int PER_N = TILE_N / COLUMNS;
 
-    // Copies a transposed tile: tile[k][row], padded by one float against bank conflicts of the transposing stores.
+    // Copies a transposed tile: tile[k][row], rows padded by one float against bank conflicts.
     template <int TILE>
-    static __device__ void load_tile(float* tile, const bf16* matrix, int first_row, int rows, int first_column, int K) {
+    static __device__ void load_tile(float* tile, const bf16* matrix, int first_row, int rows,
+                                     int first_column, int K) {
         for (int index = threadIdx.x; index < TILE * TILE_K; index += THREADS) {
             const int row = first_row + index / TILE_K;
             const int column = first_column + index % TILE_K;
             const bool inside = row < rows && column < K;
-            tile[index % TILE_K * (TILE + 1) + index / TILE_K] = inside ? to_float(matrix[static_cast<size_t>(row) * K + column]) : 0.0f;
+            const size_t source = static_cast<size_t>(row) * K + column;
+            tile[index % TILE_K * (TILE + 1) + index / TILE_K] =
+                inside ? to_float(matrix[source]) : 0.0f;
         }
     }
 
@@ -306,12 +340,16 @@ struct Fp32Tile {
             for (int k = 0; k < TILE_K; ++k) {
                 float weights[PER_N];
 #pragma unroll
-                for (int j = 0; j < PER_N; ++j) weights[j] = weight_tile[k * (TILE_N + 1) + column + j * COLUMNS];
+                for (int j = 0; j < PER_N; ++j) {
+                    weights[j] = weight_tile[k * (TILE_N + 1) + column + j * COLUMNS];
+                }
 #pragma unroll
                 for (int i = 0; i < PER_T; ++i) {
                     const float input = x_tile[k * (TILE_T + 1) + row + i * ROWS];
 #pragma unroll
-                    for (int j = 0; j < PER_N; ++j) sums[i][j] += input * weights[j];
+                    for (int j = 0; j < PER_N; ++j) {
+                        sums[i][j] += input * weights[j];
+                    }
                 }
             }
         }
@@ -321,7 +359,9 @@ struct Fp32Tile {
             for (int j = 0; j < PER_N; ++j) {
                 const int t = first_t + row + i * ROWS;
                 const int n = first_n + column + j * COLUMNS;
-                if (t >= T || n >= N) continue;
+                if (t >= T || n >= N) {
+                    continue;
+                }
                 float& place = out[static_cast<size_t>(t) * N + n];
                 place = (accumulate ? place : 0.0f) + sums[i][j];
             }

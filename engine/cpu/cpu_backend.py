@@ -42,7 +42,8 @@ def cpu_weight_dtype(files: ModelFiles) -> WeightDtype:
     if _parameters(files) < _BF16_PARAMETERS:
         return "float32"
     stored = all(
-        files.tensor(part.name).dtype == "BF16"
+        # The product reads bfloat16 weights in pairs, so rows need an even length.
+        files.tensor(part.name).dtype == "BF16" and part.shape[-1] % 2 == 0
         for block in weight_blocks(files.config)
         for part in block.parts
     )
@@ -66,7 +67,8 @@ class CpuBackend:
         self._plan = plan_memory(
             files.config, capacity_tokens, "cpu", max_sequences, cpu_weights=self._dtype
         )
-        self._chunk = int(min(PREFILL_CHUNK_TOKENS, max(16, _CHUNK_WORK // _parameters(files))))
+        chunk = int(_CHUNK_WORK / _parameters(files)) // 16 * 16
+        self._chunk = min(PREFILL_CHUNK_TOKENS, max(16, chunk))
         self._model: NumpyModel | None = None
         self._caches: list[KvCache] = []
         self._samplers: list[Sampler] = []

@@ -113,8 +113,8 @@ def test_truncating_never_lengthens():
 def test_bf16_products_equal_float32_products(rows, monkeypatch):
     pytest.importorskip("numba", reason="the extra [cpu] is not installed")
     monkeypatch.setattr("engine.cpu.matrices._BLOCK_ELEMENTS", 1000)
-    bits = to_bf16(f32(257, 129))
-    x = f32(rows, 129)
+    bits = to_bf16(f32(257, 130))
+    x = f32(rows, 130)
     exact = x.astype(np.float64) @ bf16_to_float32(bits).astype(np.float64).T
     for matrix in (Bf16Matrix(bits), Float32Matrix(bf16_to_float32(bits))):
         np.testing.assert_allclose(matrix.product(x), exact, atol=5e-5)

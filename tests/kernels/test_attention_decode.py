@@ -112,6 +112,11 @@ def test_more_pages_than_shares_are_dealt_evenly():
 
 
 @pytest.mark.emulation
+def test_last_position_of_the_longest_context():
+    assert run_decode([40959], splits=16, sizes=Sizes(NH=1, NKV=1, HD=32)) <= 1
+
+
+@pytest.mark.emulation
 def test_slots_of_different_lengths_do_not_mix():
     assert run_decode([70, 0, 130], slots=[2, 0, 1]) <= 1
 

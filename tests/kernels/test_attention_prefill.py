@@ -114,6 +114,11 @@ def test_head_dims_and_groups(entry, arch, sizes):
 
 
 @pytest.mark.emulation
+def test_last_position_of_the_longest_context():
+    assert run_prefill(2, 40958, sizes=Sizes(NH=1, NKV=1, HD=32)) <= 1
+
+
+@pytest.mark.emulation
 @pytest.mark.parametrize("arch", [750, 900])
 def test_head_dim_256(arch):
     assert run_prefill(3, 62, sizes=Sizes(NH=2, NKV=1, HD=256), arch=arch) <= 1

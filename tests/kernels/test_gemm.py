@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -52,6 +54,12 @@ def run_gemm(entry, T, N, K, *, accumulate=0, arch=900, orders=(0,), sanitize=Fa
     with np.errstate(over="ignore"):  # a planted fault may read anything
         error = np.abs(out[: T * N].reshape(T, N) - expected) / product_tolerance(x, weight)
     return float(np.max(np.nan_to_num(error, nan=np.inf)))
+
+
+def test_header_states_the_launch_of_every_entry_point():
+    rows = re.findall(r"^// +(gemm_bf16\w*) +(\d+) +(\d+) +(\d+) +([\d,]+)$", SOURCE, re.MULTILINE)
+    stated = {name: tuple(int(n.replace(",", "")) for n in numbers) for name, *numbers in rows}
+    assert stated == ENTRIES
 
 
 @pytest.mark.parametrize("entry", ["gemm_bf16", "gemm_bf16_32x16"])

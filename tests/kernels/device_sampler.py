@@ -11,12 +11,12 @@ from engine.api import Detail, SamplingParams
 from tests.kernels.emulation import Sizes, load_kernels
 
 _FLOATS = ("temperature", "top_p", "min_p", "presence", "frequency", "repetition")
-_FIELDS = "temperature top_k top_p min_p presence frequency repetition detail".split()
+_FIELDS = ("temperature", "top_k", "top_p", "min_p", *_FLOATS[3:], "detail")
 SLOT_STATE = np.dtype(
     [
         *[(name, "<f4" if name in _FLOATS else "<i4") for name in _FIELDS],
         ("seed", "<u8"),
-        *[(name, "<i4") for name in "index length capacity stopped stop_count".split()],
+        *[(name, "<i4") for name in ("index", "length", "capacity", "stopped", "stop_count")],
         ("stop_ids", "<i4", (8,)),
         ("pending", "<i4"),
     ]

@@ -66,9 +66,33 @@ def _translation_unit(path: Path) -> str:
     table = "\n".join(f'    emulation::Binding<&{name}>::kernel("{name}"),' for name in names)
     return (
         f'#include "cuda_names.h"\n#include "{path}"\n'
-        f"static const emulation::Kernel kKernels[] = {{\n{table}\n}};\n"
-        '#include "entry.h"\n'
+        f"const emulation::Kernel emulation_kernels[] = {{\n{table}\n    {{}}}};\n"
     )
+
+
+def _compile(command: list[str], inputs: list[Path], stdin: str, name: str) -> Path:
+    """Path of what `command` makes of `stdin`; taken from the cache if nothing has changed."""
+    compiler = find_gxx()
+    if compiler is None:
+        raise RuntimeError("g++ is needed to emulate kernels and was not found")
+    digest = hashlib.sha256("\0".join([compiler, *command, stdin]).encode())
+    for path in inputs:
+        digest.update(path.read_bytes())
+    stem, suffix = name.rsplit(".", 1)
+    result = _cache_folder() / f"{stem}-{digest.hexdigest()[:24]}.{suffix}"
+    if not result.exists():
+        unfinished = result.with_suffix(f".{os.getpid()}.part")
+        done = subprocess.run(
+            [compiler, *command, "-o", str(unfinished)],
+            input=stdin,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode != 0:
+            raise RuntimeError(f"g++ refused {name}:\n{done.stderr[:6000]}")
+        unfinished.replace(result)
+    return result
 
 
 def build_library(path: Path, flags: list[str], arch: int, sanitize: bool) -> Path:
@@ -77,28 +101,29 @@ def build_library(path: Path, flags: list[str], arch: int, sanitize: bool) -> Pa
     Raises:
         RuntimeError: g++ is missing or refuses the source (its message follows).
     """
-    compiler = find_gxx()
-    if compiler is None:
-        raise RuntimeError("g++ is needed to emulate kernels and was not found")
-    command = [compiler, "-std=c++17", "-O2", "-g1", "-fPIC", "-shared", "-fno-strict-aliasing"]
-    command += ["-ffp-contract=off", "-Wall", "-Wno-unknown-pragmas", "-Wno-unused-function"]
-    command += [f"-DKERNEL_EMULATION={arch}", *flags, f"-I{HERE}", f"-I{KERNELS}"]
+    options = [
+        "-std=c++17",
+        "-g1",
+        "-fPIC",
+        "-fvisibility=hidden",
+        "-fno-strict-aliasing",
+        "-ffp-contract=off",
+    ]
+    options += ["-Wall", "-Wno-unknown-pragmas", "-Wno-unused-function", f"-I{HERE}"]
     if sanitize:
-        command += ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
-        command += ["-fsanitize-sections=emulated_shared", "-fno-omit-frame-pointer"]
-    unit = _translation_unit(path)
-    digest = hashlib.sha256("\0".join([*command, unit]).encode())
-    for part in [path, *sorted(KERNELS.glob("*.cuh")), *sorted(HERE.glob("*.h"))]:
-        digest.update(part.read_bytes())
-    library = _cache_folder() / f"{path.stem}-{digest.hexdigest()[:24]}.so"
-    if not library.exists():
-        unfinished = library.with_suffix(f".{os.getpid()}.part")
-        command += ["-x", "c++", "-", "-o", str(unfinished)]
-        done = subprocess.run(command, input=unit, capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            raise RuntimeError(f"g++ refused {path.name}:\n{done.stderr[:6000]}")
-        unfinished.replace(library)
-    return library
+        options += ["-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
+        options += ["-fsanitize-sections=emulated_shared", "-fno-omit-frame-pointer"]
+    else:
+        options += ["-O2"]
+    headers = sorted(HERE.glob("*.h"))
+    runtime = [
+        _compile([*options, "-c", str(source)], [source, *headers], "", f"{source.stem}.o")
+        for source in sorted(HERE.glob("*.cpp"))
+    ]
+    command = [*options, "-shared", f"-DKERNEL_EMULATION={arch}", *flags, f"-I{KERNELS}"]
+    command += ["-x", "c++", "-", "-x", "none", *map(str, runtime)]
+    inputs = [path, *sorted(KERNELS.glob("*.cuh")), *headers]
+    return _compile(command, inputs, _translation_unit(path), f"{path.stem}.so")
 
 
 def write_source(source: str) -> Path:

@@ -3,12 +3,9 @@
 // Included before an unmodified .cu file; `KERNEL_EMULATION` is the emulated architecture
 // (800 = 8.0). Only what the kernels use stands here: an unknown intrinsic is a compile error.
 #pragma once
-#include <algorithm>
 #include <cmath>
-#include <new>
 
 #include "runtime.h"
-#include "scheduler.h"
 
 #define __global__
 #define __device__
@@ -179,5 +176,3 @@ inline int __clz(int bits) { return bits == 0 ? 32 : __builtin_clz(static_cast<u
 inline unsigned __umulhi(unsigned a, unsigned b) {
     return static_cast<unsigned>((static_cast<uint64_t>(a) * b) >> 32);
 }
-
-#include "tensor_core.h"

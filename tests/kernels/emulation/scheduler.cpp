@@ -1,12 +1,31 @@
-// Runs the blocks of a launch: one after the other, or all together (grid-wide barriers).
-#pragma once
+// Runs the blocks of a launch: one after the other, or all together (grid-wide barriers); and the
+// one function that Python calls.
+#include <cstdio>
 #include <new>
 
-#include "runtime.h"
+#include "internal.h"
 
 namespace emulation {
 
-inline uint64_t next_random() {
+namespace {
+
+// Static shared variables lie in one section, so that they can be poisoned and swapped per block.
+extern "C" char __start_emulated_shared[] __attribute__((weak, visibility("hidden")));
+extern "C" char __stop_emulated_shared[] __attribute__((weak, visibility("hidden")));
+
+// A byte loop without instrumentation: it runs over the red zones between shared variables.
+__attribute__((noinline, no_sanitize("address", "undefined"))) void raw_copy(
+    char* destination, const char* source, size_t bytes) {
+    for (size_t i = 0; i < bytes; ++i) {
+        reinterpret_cast<volatile char*>(destination)[i] = source[i];
+    }
+}
+
+size_t static_shared_bytes() {
+    return static_cast<size_t>(__stop_emulated_shared - __start_emulated_shared);
+}
+
+uint64_t next_random() {
     uint64_t& s = launch.random_state;
     s ^= s << 13;
     s ^= s >> 7;
@@ -15,7 +34,7 @@ inline uint64_t next_random() {
 }
 
 // Order of `count` things: 0 forward, 1 backward, from 2 on a random one that differs per pass.
-inline void fill_order(std::vector<unsigned>& order, unsigned count) {
+void fill_order(std::vector<unsigned>& order, unsigned count) {
     order.resize(count);
     for (unsigned i = 0; i < count; ++i) {
         order[i] = launch.order == 1 ? count - 1 - i : i;
@@ -27,7 +46,7 @@ inline void fill_order(std::vector<unsigned>& order, unsigned count) {
     }
 }
 
-inline void create_block(Block& block, unsigned linear, size_t first_stack) {
+void create_block(Block& block, unsigned linear, size_t first_stack) {
     const Index3& grid = launch.grid;
     const Index3& size = launch.block_size;
     block.index = {linear % grid.x, linear / grid.x % grid.y, linear / grid.x / grid.y};
@@ -48,11 +67,11 @@ inline void create_block(Block& block, unsigned linear, size_t first_stack) {
     }
 }
 
-inline void destroy_block(Block& block) {
+void destroy_block(Block& block) {
     operator delete[](block.dynamic_shared, std::align_val_t{128});
 }
 
-inline std::string stuck_message(const Block& block) {
+std::string stuck_message(const Block& block) {
     const Fiber* waiting = nullptr;
     for (const Fiber& fiber : block.fibers) {
         if (fiber.state == State::kReady) {
@@ -68,22 +87,18 @@ inline std::string stuck_message(const Block& block) {
         const bool same_group = waiting->state == State::kBarrier || fiber.warp == waiting->warp;
         if (elsewhere && same_group) {
             const std::string where =
-                fiber.state == State::kDone ? "has ended" : "waits in " + fiber.site.text();
+                fiber.state == State::kDone ? "has ended" : "waits in " + site_text(fiber.site);
             return std::string(waiting->state == State::kBarrier ? "divergent barrier: "
                                                                  : "divergent warp operation: ") +
-                   fiber_name(*waiting) + " waits in " + waiting->site.text() + ", but thread " +
+                   fiber_name(*waiting) + " waits in " + site_text(waiting->site) + ", but thread " +
                    std::to_string(fiber.linear) + " " + where;
         }
     }
-    return "divergent wait: " + fiber_name(*waiting) + " waits in " + waiting->site.text();
-}
-
-inline bool stack_intact(const Fiber& fiber) {
-    return !std::memcmp(fiber.stack, &kStackCanary, sizeof kStackCanary);
+    return "divergent wait: " + fiber_name(*waiting) + " waits in " + site_text(waiting->site);
 }
 
 // Runs each ready fiber of the block until it waits; returns whether any is still alive.
-inline bool run_pass(Block& block, std::vector<unsigned>& order) {
+bool run_pass(Block& block, std::vector<unsigned>& order) {
     raw_copy(__start_emulated_shared, block.static_shared.data(), block.static_shared.size());
     // Stay in this block while its fibers make progress: swapping shared memory costs.
     bool again = true;
@@ -96,11 +111,11 @@ inline bool run_pass(Block& block, std::vector<unsigned>& order) {
                 continue;
             }
             to_fiber(fiber);
-            if (!launch.error.empty()) {
+            if (!error.empty()) {
                 return false;
             }
             if (fiber.state == State::kDone && !stack_intact(fiber)) {
-                launch.error = fiber_name(fiber) + " used more than its stack";
+                error = fiber_name(fiber) + " used more than its stack";
                 return false;
             }
             if (fiber.state != State::kSpinning) {
@@ -119,7 +134,7 @@ inline bool run_pass(Block& block, std::vector<unsigned>& order) {
 }
 
 // Runs `blocks` together to their end, or until nothing moves.
-inline void run_blocks(std::vector<Block>& blocks) {
+void run_blocks(std::vector<Block>& blocks) {
     std::vector<unsigned> block_order, fiber_order;
     int idle_passes = 0;
     while (true) {
@@ -132,7 +147,7 @@ inline void run_blocks(std::vector<Block>& blocks) {
                 continue;
             }
             alive = run_pass(blocks[b], fiber_order) || alive;
-            if (!launch.error.empty()) {
+            if (!error.empty()) {
                 return;
             }
             for (const Fiber& fiber : blocks[b].fibers) {
@@ -146,7 +161,7 @@ inline void run_blocks(std::vector<Block>& blocks) {
         if (idle_passes > 0 && (!spinning || idle_passes > kSpinPasses)) {
             for (const Block& block : blocks) {
                 if (block.done < block.fibers.size()) {
-                    launch.error = stuck_message(block);
+                    error = stuck_message(block);
                     return;
                 }
             }
@@ -154,17 +169,19 @@ inline void run_blocks(std::vector<Block>& blocks) {
     }
 }
 
-inline void run_grid(bool resident) {
+}  // namespace
+
+void run_grid(bool resident) {
     const unsigned grid_blocks = launch.grid.volume();
     const unsigned together = resident ? grid_blocks : 1;
     std::vector<unsigned> order;
     fill_order(order, grid_blocks);
-    for (unsigned first = 0; first < grid_blocks && launch.error.empty(); first += together) {
+    for (unsigned first = 0; first < grid_blocks && error.empty(); first += together) {
         std::vector<Block> blocks(together);
         for (unsigned i = 0; i < together; ++i) {
             create_block(blocks[i], order[first + i], size_t{i} * launch.block_size.volume());
         }
-        if (launch.error.empty()) {
+        if (error.empty()) {
             run_blocks(blocks);
         }
         for (Block& block : blocks) {
@@ -173,24 +190,47 @@ inline void run_grid(bool resident) {
     }
 }
 
-template <typename... P>
-struct Parameters {
-    static constexpr size_t kBytes[sizeof...(P) + 1] = {sizeof(P)..., 0};
-};
-
-template <auto kFunction>
-struct Binding;
-
-template <typename... P, void (*kFunction)(P...)>
-struct Binding<kFunction> {
-    template <size_t... I>
-    static void call(void** arguments, std::index_sequence<I...>) {
-        kFunction(*static_cast<P*>(arguments[I])...);
-    }
-    static void invoke(void** arguments) { call(arguments, std::index_sequence_for<P...>{}); }
-    static constexpr Kernel kernel(const char* name) {
-        return {name, &invoke, Parameters<P...>::kBytes, static_cast<int>(sizeof...(P))};
-    }
-};
-
 }  // namespace emulation
+
+// Runs one launch. Returns 0, or 1 with a message in `message`.
+extern "C" __attribute__((visibility("default"))) int emulation_launch(const char* name, const unsigned* grid, const unsigned* block,
+                                size_t shared_bytes, void** arguments,
+                                const size_t* argument_bytes, int argument_count, int order,
+                                int resident, char* message, size_t message_bytes) {
+    using emulation::error;
+    using emulation::launch;
+    error.clear();
+    launch = emulation::Launch{};
+    for (const emulation::Kernel* kernel = emulation_kernels; kernel->name != nullptr; ++kernel) {
+        if (!std::strcmp(kernel->name, name)) {
+            launch.kernel = kernel;
+        }
+    }
+    launch.grid = {grid[0], grid[1], grid[2]};
+    launch.block_size = {block[0], block[1], block[2]};
+    launch.shared_bytes = shared_bytes;
+    launch.arguments = arguments;
+    launch.order = order;
+    launch.random_state = 0x9E3779B97F4A7C15ull * static_cast<uint64_t>(order + 1);
+    if (launch.kernel == nullptr) {
+        error = "no kernel of this name in the file";
+    } else if (launch.kernel->parameters != argument_count) {
+        error = "expected " + std::to_string(launch.kernel->parameters) +
+                       " arguments, got " + std::to_string(argument_count);
+    } else if (launch.block_size.volume() == 0 || launch.block_size.volume() > 1024 ||
+               launch.grid.volume() == 0) {
+        error = "expected a grid of 1 or more blocks of 1 to 1024 threads";
+    }
+    for (int i = 0; i < argument_count && error.empty(); ++i) {
+        if (launch.kernel->parameter_bytes[i] != argument_bytes[i]) {
+            error = "argument " + std::to_string(i) + ": expected " +
+                           std::to_string(launch.kernel->parameter_bytes[i]) + " bytes, got " +
+                           std::to_string(argument_bytes[i]);
+        }
+    }
+    if (error.empty()) {
+        emulation::run_grid(resident != 0);
+    }
+    std::snprintf(message, message_bytes, "%s: %s", name, error.c_str());
+    return error.empty() ? 0 : 1;
+}

@@ -2,12 +2,15 @@
 //
 // Fragment layouts as in the PTX ISA, "Matrix Fragments for mma.m16n8k16": group = lane / 4,
 // pair = lane % 4; the lower half of a register is the element with the lower index.
-#pragma once
+#include "internal.h"
 
 namespace emulation {
 
-inline float bf16_half(unsigned bits, int half) {
-    return __uint_as_float((half ? bits >> 16 : bits & 0xFFFFu) << 16);
+float bf16_half(unsigned packed, int half) {
+    const unsigned bits = (half ? packed >> 16 : packed & 0xFFFFu) << 16;
+    float value;
+    std::memcpy(&value, &bits, sizeof value);
+    return value;
 }
 
 struct MmaPayload {
@@ -17,7 +20,7 @@ struct MmaPayload {
 };
 
 // d[16, 8] += a[16, 16] * b[16, 8]: fp32 sums of exact bf16 products.
-inline void resolve_mma(void** payloads, unsigned) {
+void resolve_mma(void** payloads, unsigned) {
     float a[16][16], b[16][8];
     for (int lane = 0; lane < kWarp; ++lane) {
         const auto* p = static_cast<const MmaPayload*>(payloads[lane]);
@@ -44,7 +47,7 @@ inline void resolve_mma(void** payloads, unsigned) {
     }
 }
 
-inline void mma_m16n8k16(float* d, const unsigned* a, const unsigned* b, const char* file, int line) {
+void mma_m16n8k16(float* d, const unsigned* a, const unsigned* b, const char* file, int line) {
     MmaPayload payload{d, a, b};
     warp_operation({"mma_m16n8k16", file, line}, 0xFFFFFFFFu, &payload, &resolve_mma);
 }
@@ -56,7 +59,7 @@ struct LdmatrixPayload {
     bool transposed;
 };
 
-inline void resolve_ldmatrix(void** payloads, unsigned) {
+void resolve_ldmatrix(void** payloads, unsigned) {
     const auto* first = static_cast<const LdmatrixPayload*>(payloads[0]);
     for (int matrix = 0; matrix < first->matrices; ++matrix) {
         uint16_t tile[8][8];
@@ -76,7 +79,7 @@ inline void resolve_ldmatrix(void** payloads, unsigned) {
     }
 }
 
-inline void ldmatrix(unsigned* registers, const void* row, int matrices, bool transposed,
+void ldmatrix(unsigned* registers, const void* row, int matrices, bool transposed,
                      const char* file, int line) {
     LdmatrixPayload payload{registers, row, matrices, transposed};
     warp_operation({"ldmatrix", file, line}, 0xFFFFFFFFu, &payload, &resolve_ldmatrix);

@@ -6,8 +6,8 @@ import html
 import re
 from typing import Literal
 
-from PySide6.QtCore import QSize, Qt, QTimer
-from PySide6.QtGui import QGuiApplication, QResizeEvent, QTextOption
+from PySide6.QtCore import QEvent, QSize, Qt, QTimer
+from PySide6.QtGui import QGuiApplication, QKeyEvent, QResizeEvent, QTextOption
 from PySide6.QtWidgets import QLabel, QPushButton, QToolButton, QWidget
 
 from app.ui.theme import Theme
@@ -51,6 +51,15 @@ def set_role(widget: QWidget, name: str, value: object) -> None:
     style = widget.style()
     style.unpolish(widget)
     style.polish(widget)
+
+
+def is_escape_override(event: QEvent) -> bool:
+    """Whether Qt asks if a widget wants Esc for itself rather than for a shortcut."""
+    return (
+        event.type() == QEvent.Type.ShortcutOverride
+        and isinstance(event, QKeyEvent)
+        and event.key() == Qt.Key.Key_Escape
+    )
 
 
 def copy_to_clipboard(text: str) -> None:

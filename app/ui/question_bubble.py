@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QFontMetrics, QKeyEvent
 from PySide6.QtWidgets import QFrame, QPlainTextEdit, QWidget
 
 from app.render.blocks import Paragraph, Span
 from app.render.visible import with_visible_controls
-from app.ui.controls import TextButton, wrap_mode_for
+from app.ui.controls import TextButton, is_escape_override, wrap_mode_for
 from app.ui.rich_text import RichText
 from app.ui.theme import Theme
 
@@ -21,6 +21,13 @@ class _Editor(QPlainTextEdit):
 
     accepted = Signal()
     rejected = Signal()
+
+    def event(self, event: QEvent) -> bool:
+        """Esc is ours here, before it becomes the window's Stop."""
+        if is_escape_override(event):
+            event.accept()
+            return True
+        return super().event(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         enter = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)

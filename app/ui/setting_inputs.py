@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QFontMetrics,
     QKeyEvent,
@@ -14,7 +14,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QAbstractButton, QLineEdit, QMenu, QSlider, QWidget
 
-from app.ui.controls import TextButton, set_role
+from app.ui.controls import TextButton, is_escape_override, set_role
 from app.ui.theme import Theme
 
 
@@ -155,6 +155,13 @@ class NumberEdit(QLineEdit):
     def mark_invalid(self) -> None:
         """The text is not a value of this setting."""
         set_role(self, "invalid", "true")
+
+    def event(self, event: QEvent) -> bool:
+        """Esc takes the typing back, before it becomes the window's Stop."""
+        if is_escape_override(event) and self.text() != self._shown:
+            event.accept()
+            return True
+        return super().event(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Up and Down step; Esc takes the typing back."""

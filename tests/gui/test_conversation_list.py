@@ -1,0 +1,135 @@
+"""The list of chats: groups, search, rename in place, delete with undo."""
+
+import datetime
+import time
+
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QLineEdit
+
+from app.conversation import ConversationSummary
+from tests.gui import scenes
+
+
+def lines(window):
+    chats = window.chats.list
+    return [chats.item(row).text() for row in range(chats.count())]
+
+
+def select(window, title):
+    chats = window.chats.list
+    row = lines(window).index(title)
+    chats.setCurrentRow(row)
+    return chats.item(row)
+
+
+def test_chats_stand_under_today_yesterday_and_earlier_newest_first(window):
+    noon = datetime.datetime.combine(datetime.date.today(), datetime.time(12)).timestamp()
+    window.show_conversations(
+        [
+            ConversationSummary("d", "Old", noon - 30 * 86_400),
+            ConversationSummary("b", "Second", noon - 60),
+            ConversationSummary("c", "Before", noon - 86_400),
+            ConversationSummary("a", "First", noon),
+        ],
+        "a",
+    )
+    assert lines(window) == ["Today", "First", "Second", "Yesterday", "Before", "Earlier", "Old"]
+    assert window.chats.list.currentItem().text() == "First"
+
+
+def test_a_click_opens_a_chat_and_a_click_on_a_group_does_nothing(window, qtbot):
+    opened = []
+    window.conversation_selected.connect(opened.append)
+    chats = window.chats.list
+    for title in ("Today", "Plan a week of dinners"):
+        place = chats.visualItemRect(chats.item(lines(window).index(title))).center()
+        qtbot.mouseClick(chats.viewport(), Qt.MouseButton.LeftButton, pos=place)
+    assert opened == ["c3"]
+
+
+def test_enter_opens_the_chosen_chat(window, qtbot):
+    select(window, "Regex for dates")
+    with qtbot.waitSignal(window.conversation_selected) as told:
+        qtbot.keyClick(window.chats.list, Qt.Key.Key_Return)
+    assert told.args == ["c5"]
+
+
+def test_f2_renames_in_place(window, qtbot):
+    select(window, "Regex for dates")
+    window.chats.list.setFocus()
+    qtbot.keyClick(window.chats.list, Qt.Key.Key_F2)
+    editor = window.chats.list.findChild(QLineEdit, "rename")
+    editor.setText("Dates")
+    with qtbot.waitSignal(window.rename_requested) as told:
+        qtbot.keyClick(editor, Qt.Key.Key_Return)
+    assert told.args == ["c5", "Dates"]
+    assert "Dates" in lines(window)
+
+
+def test_an_empty_or_unchanged_title_renames_nothing(window, qtbot):
+    asked = []
+    window.rename_requested.connect(lambda *args: asked.append(args))
+    for text in ("   ", "Regex for dates"):
+        select(window, "Regex for dates")
+        window.chats.rename_current()
+        editor = window.chats.list.findChild(QLineEdit, "rename")
+        editor.setText(text)
+        qtbot.keyClick(editor, Qt.Key.Key_Return)
+        QApplication.processEvents()
+    assert asked == []
+    assert "Regex for dates" in lines(window)
+
+
+def test_escape_while_renaming_gives_it_up_and_stops_no_reply(window, qtbot):
+    scenes.scene_answering(window)
+    stops, asked = [], []
+    window.stop_requested.connect(lambda: stops.append(1))
+    window.rename_requested.connect(lambda *args: asked.append(args))
+    select(window, "Regex for dates")
+    window.chats.rename_current()
+    qtbot.keyClick(window.chats.list.findChild(QLineEdit, "rename"), Qt.Key.Key_Escape)
+    assert (stops, asked) == ([], [])
+
+
+def test_delete_offers_undo(window, qtbot):
+    select(window, "Regex for dates")
+    with qtbot.waitSignal(window.delete_requested) as told:
+        qtbot.keyClick(window.chats.list, Qt.Key.Key_Delete)
+    assert told.args == ["c5"]
+    assert window.chats.undo_bar.isVisible()
+    with qtbot.waitSignal(window.undo_delete_requested) as told:
+        qtbot.mouseClick(window.chats.undo, Qt.MouseButton.LeftButton)
+    assert told.args == ["c5"]
+    assert not window.chats.undo_bar.isVisible()
+
+
+def test_backspace_deletes_no_chat(window, qtbot):
+    deleted = []
+    window.delete_requested.connect(deleted.append)
+    select(window, "Regex for dates")
+    qtbot.keyClick(window.chats.list, Qt.Key.Key_Backspace)
+    assert deleted == []
+
+
+def test_search_is_told_after_a_pause_and_an_empty_result_says_so(window, qtbot):
+    told = []
+    window.search_changed.connect(told.append)
+    qtbot.keyClick(window, Qt.Key.Key_F, Qt.KeyboardModifier.ControlModifier)
+    assert window.chats.search.hasFocus() or window.focusWidget() is window.chats.search
+    with qtbot.waitSignal(window.search_changed):
+        qtbot.keyClicks(window.chats.search, "violet")
+    assert told == ["violet"]
+    window.show_conversations([], None)
+    assert window.chats.empty_text == "No chat contains “violet”."
+    window.show_conversations(scenes.summaries(), "c1")
+    assert window.chats.empty_text == ""
+
+
+def test_thousands_of_chats_can_be_shown(window):
+    now = time.time()
+    many = [ConversationSummary(f"c{i}", f"Chat {i}", now - i * 600) for i in range(3_000)]
+    window.show_conversations(many, "c0")
+    QTest.qWait(20)
+    assert window.chats.list.count() >= 3_000
+    assert window.chats.list.item(1).text() == "Chat 0"

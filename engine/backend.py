@@ -56,7 +56,7 @@ class Backend(Protocol):
 
     @property
     def capacity_tokens(self) -> int:
-        """Positions that the cache holds, over all slots."""
+        """Positions that the cache holds, over all slots; `// max_sequences` of them per slot."""
         ...
 
     @property

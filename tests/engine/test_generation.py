@@ -462,14 +462,17 @@ def test_a_numerical_error_fails_the_request_and_resets_the_slot(build, spell, s
 
 
 def test_a_lost_device_fails_every_request(build, spell):
-    engine = build(spell("a"), max_sequences=2)
+    engine = build(spell("a"))
     for name in "123":
         engine.submit(request(request_id=name), GenerationControl())
-    engine._backend.before_prefill = raises(DeviceLost("illegal address"))
-    engine._backend.truncate = lambda slot, length: raises(DeviceLost("illegal address"))()
+    engine.step()
+    lose = raises(DeviceLost("illegal address"))
+    engine._backend.before_decode = engine._backend.before_prefill = lose
+    engine._backend.truncate = lambda slot, length: lose()
     events = engine.step()
-    assert sorted(e.request_id for e in events if isinstance(e, Failed)) == ["1", "2", "3"]
+    assert [e.request_id for e in events if isinstance(e, Failed)] == ["1", "2", "3"]
     assert engine.step() == []
+    assert isinstance(run(engine, request())[-1].error, DeviceLost)
 
 
 def test_a_bug_is_raised_and_leaves_a_clean_engine(build, spell):

@@ -105,6 +105,13 @@ def test_decode_stops_at_a_stop_token_and_when_the_cache_is_full(folder):
     assert stopped == free[: free.index(stop) + 1]
 
 
+def test_prefill_without_sampling_forgets_the_pending_token(folder):
+    backend = loaded(folder)
+    backend.prefill(0, IDS, True)
+    backend.prefill(0, IDS, False)
+    assert backend.decode([0], 3, frozenset())[0] == []
+
+
 def test_load_tells_its_progress_to_the_last_byte(folder):
     backend = CpuBackend(open_model(folder), 64)
     events = list(backend.load(GenerationControl()))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from engine.api import Detail, SamplingParams
-from engine.cpu.sampler import ALTERNATIVES, Sampler, philox4x32_10, random_bits24
+from engine.cpu.sampler import ALTERNATIVES, Sampler, _pick, philox4x32_10, random_bits24
 from engine.errors import NumericalError
 
 OFF = {"top_k": 0, "top_p": 1.0, "min_p": 0.0, "temperature": 1.0}
@@ -84,6 +84,16 @@ def test_top_k_comes_before_top_p():
 
 def test_top_p_always_keeps_the_best():
     assert kept([0, 5, 0], top_p=1e-6) == [1]
+
+
+def test_top_p_that_is_reached_exactly_keeps_no_more():
+    assert kept([1, 1, 1, 1], top_p=0.5) == [0, 1]
+
+
+def test_a_share_of_the_uniform_number_goes_to_each_id():
+    ids, masses = np.array([3, 8]), np.array([4, 4], np.uint64)
+    # Half of the 2^24 uniform numbers are below 2^23; they belong to the first id, no more.
+    assert [_pick(ids, masses, bits) for bits in (0, 2**23 - 1, 2**23, 2**24 - 1)] == [3, 3, 8, 8]
 
 
 def test_min_p_is_relative_to_the_best():

@@ -7,7 +7,6 @@ are stopped before what they write to is closed.
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -72,7 +71,8 @@ class StartOptions:
 class Application(QObject):
     """The running app; lives in the GUI thread.
 
-    `relaunch(chat_id, restarts)` replaces the process after the user chose to restart.
+    `relaunch(chat_id, restarts)` replaces the process after the user chose to restart, and
+    `leave(exit_code)` ends the event loop at the end.
     """
 
     def __init__(
@@ -91,6 +91,7 @@ class Application(QObject):
         self._restarts = options.restarts
         self._restart_wanted = False
         self.relaunch: Callable[[str, int], None] = lambda chat_id, restarts: None
+        self.leave: Callable[[int], None] = QApplication.exit
         self.theme = Theme(resource_dir(), self)
         self.window = MainWindow(self.theme)
         self._calls = GuiCalls(self)
@@ -179,6 +180,8 @@ class Application(QObject):
 
     @Slot()
     def _on_shown(self) -> None:
+        if self._closed:
+            return  # closed by a quick hand before anything was started
         self._store.start()
         self.engine.start()
         self._timer.start(TICK_MS)
@@ -314,6 +317,14 @@ class Application(QObject):
         if self._closed:
             return
         self._closed = True
+        exit_code = 1
+        try:
+            exit_code = self._end_threads()
+        finally:
+            self.leave(exit_code)
+
+    def _end_threads(self) -> int:
+        """The steps of `shut_down`; the exit code is 1 where something could not be stored."""
         self._timer.stop()
         self.settings.set_window(self.window.window_state())
         engine_ended = self.engine.shutdown(_ENGINE_END_S)
@@ -321,11 +332,12 @@ class Application(QObject):
         downloads_ended = self.wizard.shutdown(_ENGINE_END_S)
         stored = self._store.close(_STORE_END_S)
         self._jobs.close(_ENGINE_END_S)
+        self._calls.close()
         self.settings.save_now()
+        exit_code = 0 if stored else 1
         if self._restart_wanted:
             self.relaunch(self.shown_chat_id, self._restarts + 1)
         if not (engine_ended and downloads_ended):
             # A thread hangs in a driver or a disk call; destroying it would abort the process.
-            sys.stdout.flush()
-            os._exit(0 if stored else 1)
-        QApplication.exit(0 if stored else 1)
+            os._exit(exit_code)
+        return exit_code

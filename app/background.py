@@ -27,15 +27,21 @@ class GuiCalls(QObject):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
+        self._closed = False
         self._posted.connect(self._on_posted, Qt.ConnectionType.QueuedConnection)
 
     def post(self, call: Callable[[], None]) -> None:
         """Run `call` soon, on the GUI thread, in the order of posting."""
         self._posted.emit(call)
 
+    def close(self) -> None:
+        """Drop whatever is still posted: what it would change is about to go."""
+        self._closed = True
+
     @Slot(object)
     def _on_posted(self, call: Callable[[], None]) -> None:
-        call()
+        if not self._closed:
+            call()
 
 
 class JobRunner:
@@ -44,6 +50,7 @@ class JobRunner:
     def __init__(self, deliver: Callable[[Callable[[], None]], None]) -> None:
         self._deliver = deliver
         self._jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._closing = threading.Event()
         # A daemon: a hung driver call must not keep the process from ending.
         self._thread = threading.Thread(target=self._run, name="jobs", daemon=True)
         self._thread.start()
@@ -56,7 +63,8 @@ class JobRunner:
         self._jobs.put(partial(self._carry_out, job, on_done))
 
     def close(self, timeout_s: float) -> None:
-        """Do what is queued and end the thread."""
+        """End the thread after the job that it is doing; what is queued is dropped."""
+        self._closing.set()
         self._jobs.put(None)
         self._thread.join(timeout_s)
 
@@ -65,7 +73,7 @@ class JobRunner:
         self._deliver(partial(on_done, result))
 
     def _run(self) -> None:
-        while (carry_out := self._jobs.get()) is not None:
+        while (carry_out := self._jobs.get()) is not None and not self._closing.is_set():
             try:
                 carry_out()
             except Exception:

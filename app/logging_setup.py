@@ -36,6 +36,15 @@ _LEVELS = {
 class QuietFormatter(logging.Formatter):
     """Writes where an exception came from and its class, but not its message."""
 
+    def format(self, record: logging.LogRecord) -> str:
+        """The line, with the stack where there is one."""
+        # Another handler's formatter keeps its text, message included, on the record.
+        kept, record.exc_text = record.exc_text, None
+        try:
+            return super().format(record)
+        finally:
+            record.exc_text = kept
+
     def formatException(self, ei: Any) -> str:  # noqa: ANN401 - as in logging.Formatter
         """The stack and the class of the exception."""
         kind, _, tb = ei

@@ -122,6 +122,9 @@ class StoreThread:
             self._gather_locked()
             self._closing = True
             self._wake.notify()
+        if self._thread.ident is None:
+            # Closed before it was started: what was asked for meanwhile is still written.
+            self._thread.start()
         self._thread.join(timeout_s)
         with self._wake:
             return not self._thread.is_alive() and not self._work

@@ -177,7 +177,7 @@ while True:
 """
 
 
-@pytest.mark.parametrize("lines", [3, 4, 90, 260])
+@pytest.mark.parametrize("lines", [3, 4, 90, pytest.param(260, marks=pytest.mark.slow)])
 def test_kill_9_loses_no_question_and_at_most_the_last_second_of_an_answer(tmp_path, lines):
     path = tmp_path / "chats.db"
     child = subprocess.Popen(

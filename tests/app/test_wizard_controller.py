@@ -473,6 +473,17 @@ def test_wrong_file_that_is_fetched_again_goes_back_to_the_download_page(wizard:
     assert wizard.view.download.rows[0].amount == "1 of 1,000 MB"
 
 
+def test_file_that_was_found_wrong_is_not_shown_as_checked_after_retry(wizard: Wizard) -> None:
+    wizard.at_download()
+    wizard.arrived(WEIGHTS, WEIGHTS.size_bytes)
+    wizard.hashed(WEIGHTS, WEIGHTS.size_bytes)
+    wizard.fail(ChecksumMismatch(WEIGHTS.name, "2" * 64, "3" * 64))
+    wizard.press(WizardAction.RETRY)
+    wizard.arrived(MODEL.files[0], 700)
+    assert wizard.view.download is not None
+    assert wizard.view.download.rows[0].state is FileState.WAITING
+
+
 FAILURES = [
     (DownloadFailed("model.safetensors", "connection lost, 8 tries in a row", 5), "network"),
     (DownloadFailed("model.safetensors", "no connection: refused", 5), "proxy"),

@@ -143,7 +143,7 @@ class ModelController:
         if known is None:
             return
         if known.state is ModelState.ABSENT:
-            self._ports.offer_download(model_id)
+            self._offer(model_id)
             self._show()
             return
         self._active_id = model_id
@@ -171,7 +171,7 @@ class ModelController:
             self._load(self._active_id)
         elif state is ModelState.ABSENT:
             self.failed(NO_MODEL)
-            self._ports.offer_download(self._active_id)
+            self._offer(self._active_id)
         return False
 
     def reload(self) -> None:
@@ -262,6 +262,18 @@ class ModelController:
                 self._on_loaded(event.info)
             case LoadFailed() if event.load_id == self._load_id:
                 self._on_load_failed(event.error)
+
+    def _offer(self, model_id: str) -> None:
+        """Help to a model that is not on the disk."""
+        record = self.record(model_id)
+        if record is None or record.in_catalog:
+            self._ports.offer_download(model_id)
+            return
+        text = (
+            f"{record.label} is no longer at {record.path}. Your chats are untouched; put it back, "
+            "or choose another model."
+        )
+        self._view.show_notice(Notice("model", text, "warn", (CHOOSE_MODEL,)))
 
     def _load(self, model_id: str) -> None:
         if self._load_control is not None:

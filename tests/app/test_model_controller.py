@@ -190,6 +190,14 @@ def test_an_absent_model_is_offered_for_download_and_does_not_become_active(tmp_
     assert desk.view.active_id == "demo"
 
 
+def test_an_added_model_that_was_moved_away_is_named_with_its_path(tmp_path):
+    desk = Desk(tmp_path)
+    desk.models.set_models([ModelRecord("added-1", "Mine", tmp_path / "gone.gguf")], [])
+    desk.models.select("added-1")
+    assert desk.offered == []
+    assert str(tmp_path / "gone.gguf") in desk.view.notices["model"].text
+
+
 def test_the_demo_answers_while_the_real_model_downloads_and_the_switch_is_offered(tmp_path):
     desk = Desk(tmp_path)
     records = [

@@ -34,6 +34,14 @@ class DownloadBoard:
     def start_again(self) -> None:
         """The download was asked for again, after a pause or a failure."""
         self.paused, self._last = False, None
+        # A whole file that was not found right is not there any more.
+        sizes = {file.name: file.size_bytes for file in self._model.files}
+        self._done = {
+            name: done
+            for name, done in self._done.items()
+            if done < sizes[name] or name in self._checked
+        }
+        self._hashed.clear()
 
     def take(self, event: ModelStoreEvent) -> None:
         """Note one event. The store does one file after the other, hashing included."""
@@ -47,7 +55,6 @@ class DownloadBoard:
                 complete = event.file_done_bytes == event.file_total_bytes
                 if not complete:  # a wrong file is fetched once more
                     self._hashed.pop(event.file, None)
-                    self._checked.discard(event.file)
                 elif self._hashed.get(event.file) == event.file_total_bytes:
                     self._checked.add(event.file)
                 self._done[event.file] = event.file_done_bytes

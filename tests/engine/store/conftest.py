@@ -3,6 +3,7 @@ from __future__ import annotations
 import hashlib
 import random
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,14 +16,12 @@ from tests.engine.store.fake_hub import FakeHub
 
 MIB = 1024 * 1024
 QUICK = FetchPolicy(
-    connect_timeout_s=2.0,
-    stall_s=0.4,
-    notice_s=0.1,
-    min_rate_window_s=0.6,
     first_pause_s=0.01,
     longest_pause_s=0.05,
     longest_retry_after_s=0.3,
 )
+# For stalls alone: a busy machine is silent for this long now and then.
+IMPATIENT = replace(QUICK, stall_s=0.4, notice_s=0.1, min_rate_window_s=0.6)
 
 
 @pytest.fixture(scope="session")
@@ -65,6 +64,17 @@ Fetch = Callable[[], list[ModelStoreEvent]]
 @pytest.fixture
 def fetch(store: ModelStore, model: CatalogModel, hub: FakeHub) -> Fetch:
     """Runs the store once to its end and returns the events."""
+
+    def run() -> list[ModelStoreEvent]:
+        return list(store.ensure_model(model, GenerationControl()))
+
+    return run
+
+
+@pytest.fixture
+def impatient_fetch(tmp_path: Path, model: CatalogModel, hub: FakeHub) -> Fetch:
+    """As `fetch`, into the same folder, but a stall is given up soon."""
+    store = ModelStore(tmp_path / "models", IMPATIENT)
 
     def run() -> list[ModelStoreEvent]:
         return list(store.ensure_model(model, GenerationControl()))

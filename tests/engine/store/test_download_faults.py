@@ -31,7 +31,7 @@ def assert_installed(store: ModelStore, model: CatalogModel, contents: dict[str,
 @pytest.mark.parametrize("cut_by", ["reset", "close", "stall"])
 def test_cuts_at_random_places_lose_at_most_one_mebibyte_each(
     cut_by: str,
-    fetch: Fetch,
+    impatient_fetch: Fetch,
     hub: FakeHub,
     store: ModelStore,
     model: CatalogModel,
@@ -42,30 +42,34 @@ def test_cuts_at_random_places_lose_at_most_one_mebibyte_each(
     hub.faults = [SOUND] + [
         Fault(cut_after=rng.randrange(1, 2 * MIB // cuts), cut_by=cut_by) for _ in range(cuts)
     ]
-    fetch()
+    impatient_fetch()
     assert_installed(store, model, contents)
     again_bytes = hub.sent_bytes - model.total_bytes
     print(f"{cuts} cuts by {cut_by}: {again_bytes} bytes fetched again")
-    assert len(hub.requests) == cuts + 2
+    assert len(hub.requests) >= cuts + 2
     assert again_bytes <= cuts * MIB
     if cut_by != "reset":  # bytes in flight at a reset never arrive
         assert again_bytes == 0
 
 
 def test_drip_feed_below_the_minimum_rate_reconnects(
-    fetch: Fetch, hub: FakeHub, store: ModelStore, model: CatalogModel, contents: dict[str, bytes]
+    impatient_fetch: Fetch,
+    hub: FakeHub,
+    store: ModelStore,
+    model: CatalogModel,
+    contents: dict[str, bytes],
 ) -> None:
     hub.faults = [SOUND, Fault(bytes_per_s=100.0)]
-    events = fetch()
+    events = impatient_fetch()
     assert_installed(store, model, contents)
     waits = {event.waiting_for for event in events if isinstance(event, DownloadProgress)}
     assert "the connection is too slow" in waits
     assert hub.requests[-1].headers["range"].startswith("bytes=")
 
 
-def test_stall_is_shown_before_it_is_broken_off(fetch: Fetch, hub: FakeHub) -> None:
+def test_stall_is_shown_before_it_is_broken_off(impatient_fetch: Fetch, hub: FakeHub) -> None:
     hub.faults = [SOUND, Fault(cut_after=MIB, cut_by="stall")]
-    events = fetch()
+    events = impatient_fetch()
     stalled = [e for e in events if isinstance(e, DownloadProgress) and e.waiting_for]
     assert stalled[0].waiting_for == "no answer"
     assert stalled[0].bytes_per_s == 0
@@ -131,9 +135,10 @@ def test_changed_file_is_never_mixed_with_the_old_one(
 def test_tags_that_flap_do_not_start_over_for_ever(
     fetch: Fetch, hub: FakeHub, store: ModelStore, model: CatalogModel, contents: dict[str, bytes]
 ) -> None:
-    hub.faults = [SOUND] + [Fault(cut_after=MIB // 2, etag=f'"{n}"') for n in range(9)]
+    hub.faults = [SOUND] + [Fault(cut_after=MIB // 2, etag=f'"{n}"') for n in range(40)]
     fetch()
     assert_installed(store, model, contents)
+    assert hub.sent_bytes - model.total_bytes <= 2 * MIB
 
 
 def test_file_of_another_length_is_refused_and_the_partial_kept(
@@ -170,12 +175,18 @@ def test_flipped_bit_is_repaired_once_and_then_refused(
     assert len(hub.requests) == 3, "no third try"
 
 
-def test_two_hundred_changed_answers_are_all_refused(
-    fetch: Fetch, hub: FakeHub, store: ModelStore, model: CatalogModel, contents: dict[str, bytes]
+@pytest.mark.parametrize("changes", [30, pytest.param(200, marks=pytest.mark.slow)])
+def test_changed_answers_are_all_refused(
+    changes: int,
+    fetch: Fetch,
+    hub: FakeHub,
+    store: ModelStore,
+    model: CatalogModel,
+    contents: dict[str, bytes],
 ) -> None:
     rng = random.Random(3)
     right = contents["config.json"]
-    for _ in range(200):
+    for _ in range(changes):
         wrong = bytearray(right)
         wrong[rng.randrange(len(wrong))] ^= 1 << rng.randrange(8)
         hub.faults = [Fault(body=bytes(wrong))] * 2

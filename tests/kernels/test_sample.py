@@ -238,7 +238,7 @@ def test_rows_move_their_own_slots_on_and_stopped_slots_stay():
     sampler.set(3, greedy, 0, generated=[1, 2, 3, 4, 5])
     sampler.states[2]["stopped"] = BY_TOKEN
     stopped_before = sampler.states[2].tobytes(), sampler.records[2].tobytes()
-    logits = np.zeros((4, 20), np.float32)
+    logits = np.zeros((4, 40), np.float32)
     logits[0, 7], logits[1, 8], logits[2, 9], logits[3, 6] = 1, 1, 1, 1
     # Rows stand in another order than slots.
     token_ids, positions = sampler.step(logits, [3, 1, 2, 0], [20, 10, -1, 30])

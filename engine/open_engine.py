@@ -120,7 +120,9 @@ def _open_cuda(
 ) -> Backend:
     try:
         from engine.cuda.cuda_backend import CudaBackend
-    except ImportError as error:
-        raise NoCudaDevice(f"{error.name or error} is not installed") from error
+    except ModuleNotFoundError as error:
+        raise NoCudaDevice(f"{error.name} is not installed") from error
+    except ImportError as error:  # CuPy is there, but a library that it needs is not
+        raise NoCudaDevice(f"CuPy does not start: {error}") from error
     backend: Backend = CudaBackend(files, capacity_tokens, max_sequences, kernel_cache_dir)
     return backend

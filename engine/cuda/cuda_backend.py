@@ -62,8 +62,11 @@ class CudaBackend:
         self._use_cublas = use_cublas
         self._plan = plan_memory(files.config, capacity_tokens, "cuda", max_sequences)
         self._block: MemoryBlock | None = None
-        self._lengths = [0] * max_sequences
-        self._pending: list[int | None] = [None] * max_sequences
+        self._forget_slots()
+
+    def _forget_slots(self) -> None:
+        self._lengths = [0] * self._max_sequences
+        self._pending: list[int | None] = [None] * self._max_sequences
 
     @property
     def device_name(self) -> str:
@@ -172,9 +175,13 @@ class CudaBackend:
         Raises:
             NumericalError: a logit is NaN or infinite.
             DeviceLost: the GPU failed.
+            IndexError: the tokens do not fit; the generation loop never asks for that.
         """
         first = self._lengths[slot]
         rows = len(token_ids)
+        capacity = self._forward.slot_capacity
+        if first + rows > capacity:
+            raise IndexError(f"{first + rows} positions do not fit in a slot of {capacity}")
         self._pending[slot] = None
         with self._on_device(), self._stream:
             forward = self._forward
@@ -187,7 +194,7 @@ class CudaBackend:
                 # Cancel between chunks is only as quick as the device is caught up.
                 self._stream.synchronize()
                 return None
-            self._sampler.arm(slot, first + rows, forward.slot_capacity, ())
+            self._sampler.arm(slot, first + rows, capacity, ())
             self._decode.set_rows([slot], [0], [first + rows - 1])
             self._sampler.sample(
                 forward.logits[slot : slot + 1],
@@ -216,7 +223,7 @@ class CudaBackend:
             for slot in slots
             if (token := self._pending[slot]) is not None and self._lengths[slot] < capacity
         }
-        if not pending:
+        if not pending or steps < 1:
             return sampled
         live = list(pending)
         steps = min(steps, RECORDS, max(capacity - self._lengths[slot] for slot in live))
@@ -235,12 +242,13 @@ class CudaBackend:
         return sampled
 
     def close(self) -> None:
-        """Free the allocation."""
+        """Free the allocation; `load` may follow again, with empty slots."""
+        self._forget_slots()
         if self._block is not None:
             self._block.close()
             self._block = None
         # Everything that holds views of the block must go too, or it is not freed.
-        for name in ("_forward", "_sampler", "_decode"):
+        for name in ("_forward", "_sampler", "_decode", "_stream"):
             if hasattr(self, name):
                 delattr(self, name)
 

@@ -23,13 +23,10 @@ MIN_COMPUTE_CAPABILITY = 75
 MIN_DRIVER_VERSION = 12000
 """CUDA 12 builds run on any driver of CUDA 12.0 or newer (minor version compatibility)."""
 
-STICKY_ERRORS = frozenset({214, 220, 700, 702, 714, 715, 716, 717, 718, 719, 720, 721, 999})
-"""Numbers of CUDA errors after which every later call of the process fails: ECC, NVLink, illegal
-address, launch time-out, hardware stack error, illegal instruction, misaligned address, invalid
-address space, invalid program counter, launch failure, cooperative launch too large, unknown.
-Source: CUDA runtime API, cudaError_t."""
-
 OUT_OF_MEMORY = 2
+
+CUDA_ERRORS = (runtime.CUDARuntimeError, cupy.cuda.driver.CUDADriverError)
+"""What CuPy raises when a call of the runtime or of the driver fails; both are RuntimeErrors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +51,7 @@ def find_device(index: int = 0) -> CudaDevice:
     """
     try:
         driver_version = int(runtime.driverGetVersion())
-    except runtime.CUDARuntimeError as error:
+    except RuntimeError as error:  # a CUDA error, or a library that CuPy cannot load
         raise NoCudaDevice(str(error)) from error
     if driver_version == 0:
         raise NoCudaDevice("no NVIDIA driver was found")
@@ -62,11 +59,11 @@ def find_device(index: int = 0) -> CudaDevice:
         raise DriverTooOld(_cuda_version(driver_version), _cuda_version(MIN_DRIVER_VERSION))
     try:
         count = int(runtime.getDeviceCount())
-    except runtime.CUDARuntimeError as error:
+        if index >= count:
+            raise NoCudaDevice(f"GPU number {index} was asked for, {count} found")
+        properties = runtime.getDeviceProperties(index)
+    except RuntimeError as error:
         raise NoCudaDevice(str(error)) from error
-    if index >= count:
-        raise NoCudaDevice(f"GPU number {index} was asked for, {count} found")
-    properties = runtime.getDeviceProperties(index)
     capability = 10 * int(properties["major"]) + int(properties["minor"])
     name = properties["name"].decode(errors="replace")
     if capability < MIN_COMPUTE_CAPABILITY:
@@ -101,13 +98,13 @@ def device_errors(device: CudaDevice, needed_bytes: int = 0) -> Iterator[None]:
 
     Raises:
         NotEnoughMemory: an allocation failed; not sticky, a smaller plan may be tried.
-        DeviceLost: any other CUDA error; after a sticky one only a new process helps.
+        DeviceLost: any other CUDA error; nearly all are sticky, so only a new process helps.
     """
     try:
         yield
     except cupy.cuda.memory.OutOfMemoryError as error:
         raise NotEnoughMemory(needed_bytes, _free_or_zero(device), device.name) from error
-    except (runtime.CUDARuntimeError, cupy.cuda.driver.CUDADriverError) as error:
+    except CUDA_ERRORS as error:
         if getattr(error, "status", None) == OUT_OF_MEMORY:
             raise NotEnoughMemory(needed_bytes, _free_or_zero(device), device.name) from error
         raise DeviceLost(str(error)) from error
@@ -116,5 +113,5 @@ def device_errors(device: CudaDevice, needed_bytes: int = 0) -> Iterator[None]:
 def _free_or_zero(device: CudaDevice) -> int:
     try:
         return free_bytes(device)
-    except runtime.CUDARuntimeError:
+    except CUDA_ERRORS:
         return 0

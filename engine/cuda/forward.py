@@ -90,7 +90,7 @@ class Forward:
 
     def _set_cache(self, block: MemoryBlock, capacity_tokens: int, max_sequences: int) -> None:
         config = self._config
-        count = kv_pages(capacity_tokens)
+        count = kv_pages(capacity_tokens, max_sequences)
         shape = (count, config.num_key_value_heads, PAGE_TOKENS, config.head_dim)
         self.pools = [
             (
@@ -101,9 +101,9 @@ class Forward:
         ]
         # Every slot owns an equal run of pages; the kernels go through the table all the same.
         per_slot = count // max_sequences
-        self.slot_capacity = min(capacity_tokens // max_sequences, per_slot * PAGE_TOKENS)
+        self.slot_capacity = capacity_tokens // max_sequences
         self.block_table = block.array("workspace.block_table", (max_sequences, per_slot), np.int32)
-        positions = min(count * PAGE_TOKENS, config.max_position_embeddings)
+        positions = min(per_slot * PAGE_TOKENS, config.max_position_embeddings)
         self.rope_table = block.array(
             "workspace.rope_table", (positions, config.head_dim // 2, 2), np.float32
         )

@@ -12,6 +12,7 @@ from typing import Any
 
 import cupy
 
+from engine.cuda.device import CUDA_ERRORS
 from engine.cuda.kernel_source import dimension_options, kernel_source
 from engine.errors import KernelCompileError
 from engine.models.model_config import ModelConfig
@@ -41,7 +42,7 @@ class KernelLibrary:
         """Return `function` of `kernels/<file>.cu`, with `shared_bytes` of dynamic shared memory.
 
         Raises:
-            KernelCompileError: NVRTC refused the file; the log is kept.
+            KernelCompileError: NVRTC refused the file (the log is kept) or is not installed.
         """
         key = (file, defines)
         try:
@@ -50,7 +51,9 @@ class KernelLibrary:
                     code=kernel_source(file), options=(*self._options, *defines)
                 )
             kernel = self._modules[key].get_function(function)
-        except cupy.cuda.compiler.CompileException as error:
+        except CUDA_ERRORS:
+            raise
+        except (cupy.cuda.compiler.CompileException, RuntimeError) as error:
             raise KernelCompileError(f"{file}.cu", str(error)) from error
         if shared_bytes > DEFAULT_SHARED_BYTES:
             kernel.max_dynamic_shared_size_bytes = shared_bytes

@@ -14,7 +14,7 @@ from engine.cuda.device import CudaDevice
 from engine.cuda.kernel_library import KernelLibrary
 from engine.cuda.memory_block import DeviceArray
 from engine.errors import UnsupportedModel
-from engine.models.memory_plan import DECODE_SPLITS, PAGE_TOKENS
+from engine.models.memory_plan import DECODE_SPLITS
 from engine.models.model_config import ModelConfig
 
 MATVEC_MAX_ROWS = 8
@@ -22,6 +22,10 @@ MATVEC_MAX_ROWS = 8
 
 _MATVEC_ROWS_PER_BLOCK = 8
 _TURING_SHARED_BYTES = 48 * 1024
+
+# Compute capabilities whose multiprocessors hold the largest tiles well; on the others smaller
+# tiles fit twice and are faster (headers of gemm.cu and attention_prefill.cu).
+_LARGE_SHARED_MEMORY = (80, 90, 100, 103)
 
 # Entry point: rows of T, columns of N, threads, dynamic shared bytes (header of gemm.cu).
 _GEMM_TILES = {
@@ -64,6 +68,7 @@ class Ops:
         self._device = device
         self._library = library
         self._heads = config.num_attention_heads + 2 * config.num_key_value_heads
+        self._large_tiles = device.compute_capability in _LARGE_SHARED_MEMORY
 
     def embedding(
         self, hidden: DeviceArray, embed_tokens: DeviceArray, token_ids: DeviceArray, rows: int
@@ -120,7 +125,7 @@ class Ops:
             return "gemm_bf16_32x16"
         for name, waves in (("gemm_bf16_128x256", 2), ("gemm_bf16_128x128", 2)):
             tile_t, tile_n, _, shared = _GEMM_TILES[name]
-            fits = shared <= self._device.shared_bytes_per_block
+            fits = shared <= _TURING_SHARED_BYTES or self._large_tiles
             tiles = _blocks(rows, tile_t) * _blocks(n, tile_n)
             if fits and tiles >= waves * self._device.multiprocessors:
                 return name
@@ -162,7 +167,7 @@ class Ops:
         heads = self._config.num_attention_heads
         name, tile = "attention_prefill_bf16", 64
         fills = heads * _blocks(rows, 128) >= self._device.multiprocessors
-        if head_dim <= 128 and fills and self._device.compute_capability in (80, 90, 100, 103):
+        if head_dim <= 128 and fills and self._large_tiles:
             name, tile = "attention_prefill_bf16_128", 128
         shared = 2 * tile * (2 * head_dim + 16)
         if self._device.compute_capability < 80:
@@ -209,8 +214,3 @@ def rope_table(config: ModelConfig, positions: int) -> Any:  # noqa: ANN401
     frequency = config.rope_theta ** (-np.arange(half, dtype=np.float64) / half)
     angle = np.arange(positions, dtype=np.float64)[:, None] * frequency
     return np.stack([np.cos(angle), np.sin(angle)], axis=-1).astype(np.float32)
-
-
-def pages(length: int) -> int:
-    """Pages that `length` positions touch."""
-    return _blocks(length, PAGE_TOKENS)

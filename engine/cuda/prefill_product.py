@@ -12,6 +12,7 @@ from typing import Any
 import cupy
 import numpy as np
 
+from engine.cuda.device import CUDA_ERRORS
 from engine.cuda.forward import Forward, LayerWeights, Product
 from engine.cuda.memory_block import DeviceArray
 from engine.models.memory_plan import PREFILL_CHUNK_TOKENS
@@ -80,7 +81,13 @@ def choose_prefill_product(forward: Forward, own: Product, stream: Any) -> str: 
         return "own"
     layer = forward.layers[0]
     own_ms = _time_ms(forward, layer, own, stream)
-    cublas_ms = _time_ms(forward, layer, cublas, stream)
+    try:
+        cublas_ms = _time_ms(forward, layer, cublas, stream)
+    except CUDA_ERRORS:
+        raise
+    except RuntimeError as error:  # CUBLASError: a type or size that it lacks on this GPU
+        _log.info("cuBLAS is not used: %s", error)
+        return "own"
     _log.info("prefill products of a layer: own %.3f ms, cuBLAS %.3f ms", own_ms, cublas_ms)
     if cublas_ms < own_ms:
         forward.prefill_product = cublas

@@ -61,9 +61,9 @@ class Region:
         return self.offset + self.nbytes
 
 
-def kv_pages(capacity_tokens: int) -> int:
-    """Pages that hold `capacity_tokens` positions."""
-    return -(-capacity_tokens // PAGE_TOKENS)
+def kv_pages(capacity_tokens: int, max_sequences: int = 1) -> int:
+    """Pages of the cache: every slot owns whole pages for its even share of the positions."""
+    return max_sequences * -(-(capacity_tokens // max_sequences) // PAGE_TOKENS)
 
 
 def plan_regions(
@@ -83,15 +83,16 @@ def plan_regions(
     Raises:
         BadRequest: capacity or number of sequences is out of range.
     """
-    if not 1 <= capacity_tokens <= 1 << 24:
-        raise BadRequest("context length", capacity_tokens, "1 to 16,777,216 tokens")
     if not 1 <= max_sequences <= 64:
         raise BadRequest("sequences", max_sequences, "1 to 64")
+    if not max_sequences <= capacity_tokens <= 1 << 24:
+        expected = f"{max_sequences} (one per sequence) to 16,777,216 tokens"
+        raise BadRequest("context length", capacity_tokens, expected)
     on_cpu = device == "cpu"
     weight_bytes = 4 if on_cpu and cpu_weights == "float32" else 2
     cache_bytes = 4 if on_cpu else 2
     pool_bytes = (
-        kv_pages(capacity_tokens)
+        kv_pages(capacity_tokens, max_sequences)
         * PAGE_TOKENS
         * config.num_key_value_heads
         * config.head_dim
@@ -124,8 +125,8 @@ def _workspace_bytes(
     """Bytes of everything that is neither weight nor cache."""
     operand = 4 if on_cpu else 2
     rows = max(PREFILL_CHUNK_TOKENS, max_sequences)
-    pages = kv_pages(capacity_tokens)
-    positions = min(pages * PAGE_TOKENS, config.max_position_embeddings)
+    pages = kv_pages(capacity_tokens, max_sequences)
+    positions = min(pages // max_sequences * PAGE_TOKENS, config.max_position_embeddings)
     q_values = config.num_attention_heads * config.head_dim
     kv_values = config.num_key_value_heads * config.head_dim
     sizes = {
@@ -149,7 +150,7 @@ def _workspace_bytes(
         "token_ids": rows * 4,
         "positions": rows * 4,
         "slots": rows * 4,
-        "block_table": max_sequences * pages * 4,
+        "block_table": pages * 4,
         "partial_out": partials * config.head_dim * 4,
         "partial_max": partials * 4,
         "partial_sum": partials * 4,

@@ -1,0 +1,121 @@
+"""RawModule and its kernels: compiled by g++, launched on the emulation, checked as by a driver."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from tests.kernels.emulated_device.gpu import (
+    INVALID_VALUE,
+    CompileException,
+    CUDADriverError,
+    EmulatedGpu,
+    Launch,
+    current_gpu,
+)
+from tests.kernels.emulated_device.memory import NdArray
+from tests.kernels.emulated_device.signature import Parameter, Signature, signatures
+from tests.kernels.emulated_device.stream import current_stream
+from tests.kernels.emulation.build import build_library, write_source
+from tests.kernels.emulation.launch import run_library
+
+_NOT_FOUND = 500
+_DEFAULT_SHARED_BYTES = 48 * 1024
+_MAX_GRID = (2**31 - 1, 65535, 65535)
+_MAX_BLOCK = (1024, 1024, 64)
+_MAX_THREADS = 1024
+
+
+class RawModule:
+    """As cupy.RawModule: compiles when its first function is asked for."""
+
+    def __init__(self, *, code: str, options: tuple[str, ...] = ()) -> None:
+        self._code = code
+        self._options = options
+        self._library: str | None = None
+
+    def get_function(self, name: str) -> RawKernel:
+        """The kernel of that name; each has launch attributes of its own."""
+        gpu = current_gpu()
+        gpu.call("compile")
+        if not gpu.has_nvrtc:
+            raise RuntimeError("CuPy failed to load libnvrtc.so.12: OSError: no such file")
+        known = signatures(self._code, self._options)
+        if gpu.executes and self._library is None:
+            self._library = self._build(gpu)
+        if name not in known:
+            raise CUDADriverError(_NOT_FOUND, f"no kernel {name}")
+        return RawKernel(name, known[name], self._library)
+
+    def _build(self, gpu: EmulatedGpu) -> str:
+        flags = [option for option in self._options if not option.startswith("-std=")]
+        path = write_source(self._code)
+        try:
+            return str(build_library(path, flags, gpu.compute_capability * 10, sanitize=False))
+        except RuntimeError as error:
+            raise CompileException(str(error)) from error
+
+
+class RawKernel:
+    """As cupy.RawKernel."""
+
+    def __init__(self, name: str, signature: Signature, library: str | None) -> None:
+        self.name = name
+        self._signature = signature
+        self._library = library
+        self._max_shared_bytes = _DEFAULT_SHARED_BYTES
+
+    @property
+    def max_dynamic_shared_size_bytes(self) -> int:
+        """Dynamic shared memory that a launch may ask for."""
+        return self._max_shared_bytes
+
+    @max_dynamic_shared_size_bytes.setter
+    def max_dynamic_shared_size_bytes(self, nbytes: int) -> None:
+        limit = current_gpu().shared_optin_bytes
+        if nbytes > limit:
+            raise CUDADriverError(INVALID_VALUE, f"{self.name}: {nbytes} of {limit} shared bytes")
+        self._max_shared_bytes = nbytes
+
+    def __call__(
+        self,
+        grid: tuple[int, ...],
+        block: tuple[int, ...],
+        args: Sequence[Any],
+        *,
+        shared_mem: int = 0,
+    ) -> None:
+        """Check a launch and put it on the current stream."""
+        gpu = current_gpu()
+        gpu.call("launch")
+        grid, block = (*grid, 1, 1)[:3], (*block, 1, 1)[:3]
+        self._require(all(1 <= n <= most for n, most in zip(grid, _MAX_GRID, strict=True)), grid)
+        self._require(all(1 <= n <= most for n, most in zip(block, _MAX_BLOCK, strict=True)), block)
+        threads = block[0] * block[1] * block[2]
+        self._require(threads <= min(_MAX_THREADS, self._signature.max_threads), block)
+        self._require(shared_mem <= self._max_shared_bytes, f"{shared_mem} shared bytes")
+        parameters = self._signature.parameters
+        self._require(len(args) == len(parameters), f"{len(args)} arguments")
+        values = [self._value(a, p) for a, p in zip(args, parameters, strict=True)]
+        gpu.launches.append(Launch(self.name, grid, block, shared_mem))
+        if self._library is not None:
+            launch = (self._library, self.name, grid, block, values, shared_mem, 0, False)
+            current_stream().enqueue(partial(run_library, *launch))
+
+    def _value(self, argument: object, parameter: Parameter) -> np.ndarray | np.generic:
+        """What the emulation takes for an argument, if it fits the parameter."""
+        if parameter.is_pointer:
+            fits = isinstance(argument, NdArray) and argument.dtype == parameter.dtype
+        else:
+            # A plain int would travel as 8 bytes.
+            fits = isinstance(argument, np.generic) and argument.dtype == parameter.dtype
+        kind = getattr(argument, "dtype", type(argument).__name__)
+        self._require(fits, f"{kind} for parameter {parameter}")
+        return argument.view if isinstance(argument, NdArray) else argument  # type: ignore[return-value]
+
+    def _require(self, condition: bool, what: object) -> None:
+        if not condition:
+            raise CUDADriverError(INVALID_VALUE, f"{self.name}: {what}")

@@ -1,0 +1,137 @@
+"""Device memory as NumPy buffers, arrays as views of them, copies between host and device."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tests.kernels.emulated_device.gpu import OUT_OF_MEMORY, CUDARuntimeError, current_gpu
+from tests.kernels.emulated_device.stream import current_stream, stream_at
+
+HOST_TO_DEVICE = 1
+_ALIGNMENT = 256
+_GUARD_BYTES = 4096
+_GUARD_BYTE = 0xA5
+
+
+class Memory:
+    """As cupy.cuda.Memory: one cudaMalloc, freed with the object."""
+
+    def __init__(self, size: int) -> None:
+        self._gpu = None
+        gpu = current_gpu()
+        gpu.call("malloc")
+        if size > gpu.free_bytes:
+            raise CUDARuntimeError(OUT_OF_MEMORY)
+        self._gpu = gpu
+        self.size = size
+        gpu.allocated_bytes += size
+        whole = np.empty(size + _ALIGNMENT + _GUARD_BYTES, np.uint8)
+        start = -whole.ctypes.data % _ALIGNMENT
+        self.bytes = whole[start : start + size]
+        self._guard = whole[start + size : start + size + _GUARD_BYTES]
+        if gpu.executes:
+            self.bytes[:] = 0xFF
+            self._guard[:] = _GUARD_BYTE
+        self.ptr = int(self.bytes.ctypes.data)
+
+    def __del__(self) -> None:
+        if self._gpu is not None:
+            self._gpu.allocated_bytes -= self.size
+
+    def assert_guard_intact(self) -> None:
+        """Fail if a byte behind the allocation was written."""
+        changed = np.flatnonzero(self._guard != _GUARD_BYTE)
+        assert changed.size == 0, f"{changed.size} bytes behind the allocation were overwritten"
+
+
+@dataclass(frozen=True)
+class MemoryPointer:
+    """As cupy.cuda.MemoryPointer."""
+
+    mem: Memory
+    offset: int
+
+    @property
+    def ptr(self) -> int:
+        """Device address."""
+        return self.mem.ptr + self.offset
+
+
+class NdArray:
+    """As cupy.ndarray, with no arithmetic: the engine uses none."""
+
+    def __init__(self, shape: tuple[int, ...], dtype: Any, memptr: MemoryPointer) -> None:
+        nbytes = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
+        if memptr.offset < 0 or memptr.offset + nbytes > memptr.mem.size:
+            raise AssertionError(f"array {shape} reaches outside its allocation")
+        raw = memptr.mem.bytes[memptr.offset : memptr.offset + nbytes]
+        self.view = raw.view(dtype).reshape(shape)
+        self.data = memptr
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape."""
+        return self.view.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Element type."""
+        return self.view.dtype
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return self.view.size
+
+    def __getitem__(self, key: int | slice) -> NdArray:
+        # CuPy, too, cuts a slice that is too long; here that is taken for a mistake.
+        if isinstance(key, slice) and (key.stop is None or key.stop > len(self.view)):
+            raise AssertionError(f"slice {key} of an array of {len(self.view)} rows")
+        part = self.view[key]
+        if not part.flags.c_contiguous:
+            raise AssertionError("the engine needs contiguous views only")
+        part_offset = part.ctypes.data - self.data.mem.ptr
+        return NdArray(part.shape, part.dtype, MemoryPointer(self.data.mem, part_offset))
+
+    def set(self, values: np.ndarray[Any, Any]) -> None:
+        """Copy from the host, in stream order; the caller may change `values` afterwards."""
+        current_gpu().call("memcpy")
+        if not isinstance(values, np.ndarray) or values.dtype != self.dtype:
+            raise TypeError(f"array of {self.dtype} expected, {values!r} found")
+        if values.shape != self.shape:
+            raise ValueError(f"Shape mismatch: {self.shape}, {values.shape}")
+        stream = current_stream()
+        stream.require_no_capture()
+        copy = values.copy()
+        stream.enqueue(lambda: np.copyto(self.view, copy))
+
+    def get(self) -> np.ndarray[Any, Any]:
+        """Copy to the host, after all that the stream has to do before."""
+        current_gpu().call("memcpy")
+        current_stream().synchronize()
+        return self.view.copy()
+
+
+def memcpy_async(target: int, source: int, nbytes: int, kind: int, stream_pointer: int) -> None:
+    """As cupy.cuda.runtime.memcpyAsync, from pinned memory: the host's bytes are read late."""
+    current_gpu().call("memcpy")
+    assert kind == HOST_TO_DEVICE
+    stream_at(stream_pointer).enqueue(lambda: _memmove(target, source, nbytes))
+
+
+def _memmove(target: int, source: int, nbytes: int) -> None:
+    ctypes.memmove(target, source, nbytes)
+
+
+def alloc_pinned_memory(size: int) -> Any:
+    """As cupy.cuda.alloc_pinned_memory: an object with `ptr` that NumPy sees as a buffer."""
+    current_gpu().call("hostAlloc")
+    pointer = property(ctypes.addressof)
+    kind = type(
+        "Pinned", (ctypes.Array,), {"_type_": ctypes.c_ubyte, "_length_": size, "ptr": pointer}
+    )
+    return kind()

@@ -186,6 +186,21 @@ def test_an_ended_reply_is_not_doubled_by_its_chunks(store, path):
     assert (reply.answer, reply.status) == ("Yes.", ReplyStatus.DONE)
 
 
+def test_a_continued_reply_that_is_interrupted_holds_its_text_once(store, path):
+    store.save_exchange(chat("c1"), Exchange("e1", "q?", (Reply("r1"),)))
+    store.append_text("r1", "", "One ")
+    stopped = Reply("r1", answer="One ", status=ReplyStatus.STOPPED)
+    store.save_reply("e1", stopped, 0)
+    running = replace(stopped, status=ReplyStatus.RUNNING)
+    store.save_exchange(chat("c1"), Exchange("e1", "q?", (running,)))
+    store.append_text("r1", "", "two")
+    loaded = reopened(store, path).load("c1")
+    assert loaded is not None
+    reply = loaded.exchanges[0].reply
+    assert reply is not None
+    assert reply.answer == "One two"
+
+
 def test_one_damaged_row_does_not_hide_the_rest(tmp_path):
     fake = FakeStore(tmp_path / "chats.db")
     saved(fake.store, chat("c1", "a?", "b?"))
@@ -251,6 +266,7 @@ def test_a_damaged_database_is_moved_aside_told_and_never_deleted(store, path, d
     [kept] = path.parent.glob("chats.db.damaged-*")
     assert kept.read_bytes() == bad
     assert str(kept) in notice
+    assert ("it is empty" in notice) is (damage is damage_empty)
     assert opened.on_disk
     assert len(opened.store.summaries()) == (1 if with_backup else 0)
     saved(opened.store, chat("c2", "still works?"))

@@ -86,7 +86,7 @@ def plan_regions(
     if not 1 <= max_sequences <= 64:
         raise BadRequest("sequences", max_sequences, "1 to 64")
     if not max_sequences <= capacity_tokens <= 1 << 24:
-        expected = f"{max_sequences} (one per sequence) to 16,777,216 tokens"
+        expected = f"{max_sequences} to 16,777,216 tokens"
         raise BadRequest("context length", capacity_tokens, expected)
     on_cpu = device == "cpu"
     weight_bytes = 4 if on_cpu and cpu_weights == "float32" else 2

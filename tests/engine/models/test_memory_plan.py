@@ -81,9 +81,20 @@ def test_weight_regions_are_the_weight_blocks_in_order() -> None:
     ]
 
 
-@pytest.mark.parametrize(("capacity", "sequences"), [(0, 1), (1 << 30, 1), (64, 0), (64, 1000)])
+@pytest.mark.parametrize(("tokens", "sequences"), [(64, 2), (100, 3), (200, 3), (70, 5), (7, 7)])
+def test_every_sequence_gets_whole_pages_for_its_share(tokens: int, sequences: int) -> None:
+    pages = kv_pages(tokens, sequences)
+    assert pages % sequences == 0
+    assert pages // sequences * 64 >= tokens // sequences
+    plan = plan_memory(QWEN3_06B, tokens, "cuda", sequences)
+    assert plan.kv_cache_bytes == 28 * 2 * pages * 64 * 2048
+
+
+@pytest.mark.parametrize(
+    ("capacity", "sequences"), [(0, 1), (1 << 30, 1), (64, 0), (64, 1000), (2, 3)]
+)
 def test_absurd_sizes_are_refused(capacity: int, sequences: int) -> None:
-    with pytest.raises(BadRequest, match="expected 1 to"):
+    with pytest.raises(BadRequest, match=r"expected \d to"):
         plan_regions(QWEN3_06B, capacity, sequences)
 
 

@@ -127,10 +127,10 @@ __device__ __forceinline__ void gather(const DrawContext& context, int last_bin)
 }
 
 // Radix selection: the lowest rank that is kept when, in the order of ranks, a candidate stays
-// while the weight before it is less than `limit`. Weights are masses, or 1 each. Candidates
-// ranked below `floor` do not take part.
-__device__ __forceinline__ mass_t select_cut(const DrawContext& context, bool by_mass, double limit,
-                                             mass_t floor) {
+// while the weight before it is less than `limit`. Weights are masses, or 1 each. What top-k has
+// left out ranks behind all the mass that top-p takes its share of, so top-p never reaches it.
+__device__ __forceinline__ mass_t select_cut(const DrawContext& context, bool by_mass,
+                                             double limit) {
     constexpr int DIGIT_BITS = 11;
     constexpr int ROUNDS = (32 + ID_BITS + DIGIT_BITS - 1) / DIGIT_BITS;
     DrawShared& shared = *context.shared;
@@ -146,7 +146,7 @@ __device__ __forceinline__ mass_t select_cut(const DrawContext& context, bool by
             const int id = context.candidates[n];
             const float score = context.source[id];
             const mass_t rank = rank_of(score, id);
-            if (rank >= floor && rank >> ((round + 1) * DIGIT_BITS) == prefix) {
+            if (rank >> ((round + 1) * DIGIT_BITS) == prefix) {
                 const int digit = static_cast<int>(rank >> (round * DIGIT_BITS)) & (BINS - 1);
                 atomicAdd(&shared.bins[BINS - 1 - digit], by_mass ? mass_of(context, score) : 1ull);
             }
@@ -252,14 +252,14 @@ __device__ __forceinline__ void sample_row(const DrawContext& context, const Slo
     gather(context, last_bin);
     mass_t floor = 0;
     if (by_count) {
-        floor = select_cut(context, false, state.top_k, 0);
+        floor = select_cut(context, false, state.top_k);
     }
     if (by_mass) {
         if (by_count) {
             const mass_t own = warp_mass(context, floor, 0.0f);
             block_exclusive_sum(threadIdx.x % WARP == 0 ? own : 0, shared.scratch, total);
         }
-        floor = select_cut(context, true, top_p * static_cast<double>(total), floor);
+        floor = select_cut(context, true, top_p * static_cast<double>(total));
     }
     draw(context, floor, state.min_p, philox(state.seed, static_cast<unsigned>(state.index)));
 }

@@ -16,7 +16,7 @@ FP32_EPS = 2.0**-23
 
 def embedding(embed_tokens: Array, token_ids: NDArray[np.int32]) -> Array:
     """[T, E]: rows of `embed_tokens` [V, E]."""
-    return embed_tokens[token_ids]
+    return np.take(embed_tokens, token_ids, axis=0)
 
 
 def rms_norm(x: Array, weight: Array, eps: float) -> Array:

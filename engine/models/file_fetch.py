@@ -29,6 +29,8 @@ from engine.models.transfer_rate import TransferRate
 _CONTENT_RANGE = re.compile(r"bytes (\d+)-\d+/(\d+|\*)")
 _PASSING_STATUS = frozenset({408, 425, 429, 500, 502, 503, 504})
 DISK_FULL_ERRORS = frozenset({errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)})
+_CERTIFICATE_DATE_CODES = frozenset({9, 10})
+"""OpenSSL: not yet valid, expired."""
 _PROGRESS_BYTES = 64 * 1024
 """A try that brought at least this much is not counted as a failed one."""
 
@@ -270,7 +272,8 @@ class _Fetch:
         while cause is not None and not isinstance(cause, ssl.SSLCertVerificationError):
             cause = cause.__cause__ or cause.__context__
         if cause is not None:
-            hint = "; is this computer's clock right?" if "valid" in cause.verify_message else ""
+            dated = cause.verify_code in _CERTIFICATE_DATE_CODES
+            hint = "; is this computer's clock right?" if dated else ""
             return _Ended(f"the host's certificate was refused: {cause.verify_message}{hint}")
         if isinstance(error, httpx2.InvalidURL | httpx2.UnsupportedProtocol | ValueError):
             return _Ended(f"not a web address: {error}")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import struct
 import threading
 import time
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from types import TracebackType
 
 SEND_BYTES = 16 * 1024
@@ -51,6 +53,8 @@ class FakeHub:
     every_request: Fault | None = None
     requests: list[Request] = field(default_factory=list)
     etag: str = '"tag-1"'
+    certificate: Path | None = None
+    """A file with certificate and key; the hub then speaks TLS."""
 
     def __enter__(self) -> FakeHub:
         hub = self
@@ -62,7 +66,13 @@ class FakeHub:
         Handler.hub = hub
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        scheme = "http"
+        if self.certificate is not None:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(self.certificate)
+            self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
+            scheme = "https"
+        self.url = f"{scheme}://127.0.0.1:{self._server.server_port}"
         threading.Thread(
             target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
         ).start()

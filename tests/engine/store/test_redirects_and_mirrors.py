@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
+import shutil
+import ssl
+import subprocess
+import time
 from pathlib import Path
 
 import pytest
 
 from engine.errors import DownloadFailed
+from engine.models import http_stream
 from engine.models.http_stream import RefusedAddress, require_allowed_address
 from engine.models.model_catalog import CATALOG, CatalogModel
 from engine.models.model_install import model_file_url
@@ -98,6 +104,69 @@ def test_unsafe_redirect_is_refused_without_another_request(
     assert len(hub.requests) == 1
 
 
+def write_certificate(path: Path, days: str) -> None:
+    """A certificate for 127.0.0.1 that nobody has signed but itself."""
+    if shutil.which("openssl") is None:
+        pytest.skip("making a certificate needs openssl")
+    key = path.with_suffix(".key")
+    command = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:P-256",
+        "-nodes",
+    ]
+    subject = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
+    files = ["-keyout", str(key), "-out", str(path), "-days", days]
+    subprocess.run([*command, *files, *subject], check=True, capture_output=True)
+    path.write_text(path.read_text() + key.read_text())
+
+
+def test_unknown_certificate_is_refused_and_named(
+    fetch: Fetch,
+    hub: FakeHub,
+    contents: dict[str, bytes],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    write_certificate(tmp_path / "host.pem", days="30")
+    with FakeHub(dict(contents), certificate=tmp_path / "host.pem") as secret:
+        monkeypatch.setenv("HF_ENDPOINT", secret.url)
+        with pytest.raises(DownloadFailed, match="certificate was refused: self-signed") as failure:
+            fetch()
+        assert "clock" not in failure.value.reason
+        assert secret.requests == []
+
+
+@pytest.mark.parametrize(("days", "allowed"), [("30", True), ("0", False)])
+def test_trusted_certificate_is_good_until_it_expires(
+    days: str,
+    allowed: bool,
+    fetch: Fetch,
+    hub: FakeHub,
+    contents: dict[str, bytes],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    certificate = tmp_path / "host.pem"
+    write_certificate(certificate, days)
+    context = ssl.create_default_context(cafile=certificate)
+    monkeypatch.setattr(http_stream, "_tls_context", lambda: context)
+    if not allowed:
+        time.sleep(1.1)  # a certificate for 0 days ends with the second in which it was made
+    with FakeHub(dict(contents), certificate=certificate) as secret:
+        monkeypatch.setenv("HF_ENDPOINT", secret.url)
+        if allowed:
+            fetch()
+            assert len(secret.requests) == len(contents)
+            return
+        with pytest.raises(DownloadFailed, match="expired; is this computer's clock right"):
+            fetch()
+
+
 def test_redirect_loop_ends(fetch: Fetch, hub: FakeHub) -> None:
     hub.every_request = Fault(redirect_to="/round/and/round")
     with pytest.raises(DownloadFailed, match="more than 10 redirects"):
@@ -129,8 +198,6 @@ def test_catalog_pins_the_reference_copies() -> None:
     reference = Path(__file__).parents[4] / "shared" / "qwen3-0.6b"
     if not reference.is_dir():
         pytest.skip("../shared/qwen3-0.6b is absent")
-    import hashlib
-
     pinned = {file.name: file for file in CATALOG[0].files}
     for name in ("tokenizer.json", "config.json", "generation_config.json"):
         data = (reference / name).read_bytes()

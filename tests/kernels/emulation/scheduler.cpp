@@ -33,13 +33,13 @@ uint64_t next_random() {
     return s;
 }
 
-// Order of `count` things: 0 forward, 1 backward, from 2 on a random one that differs per pass.
+// Order of `count` things: 0 and 3 forward, 1 backward, others random and different per pass.
 void fill_order(std::vector<unsigned>& order, unsigned count) {
     order.resize(count);
     for (unsigned i = 0; i < count; ++i) {
         order[i] = launch.order == 1 ? count - 1 - i : i;
     }
-    if (launch.order >= 2) {
+    if (launch.order == 2 || launch.order > 3) {
         for (unsigned i = count; i > 1; --i) {
             std::swap(order[i - 1], order[next_random() % i]);
         }
@@ -105,11 +105,16 @@ bool run_pass(Block& block, std::vector<unsigned>& order) {
     while (again) {
         again = false;
         fill_order(order, static_cast<unsigned>(block.fibers.size()));
+        unsigned moved_warp = 0;
         for (unsigned i : order) {
             Fiber& fiber = block.fibers[i];
+            if (launch.order == 3 && again && fiber.warp != moved_warp) {
+                break;  // the lowest warp first, as far as it can
+            }
             if (fiber.state != State::kReady) {
                 continue;
             }
+            moved_warp = fiber.warp;
             to_fiber(fiber);
             if (!error.empty()) {
                 return false;

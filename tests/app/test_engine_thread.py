@@ -249,7 +249,9 @@ def test_shutdown_at_every_stage_ends_the_thread_and_frees_the_model(qtbot, stag
     assert engine.closed is (stage != "never started a model")
     if stage == "generating":
         # The end of the cancelled reply still reaches the window, so that it can be stored.
-        assert isinstance(r.events[-1], Finished)
+        last = r.events[-1]
+        assert isinstance(last, Finished)
+        assert last.reason is FinishReason.CANCELLED
 
 
 def test_shutdown_reports_an_engine_that_hangs(qtbot):

@@ -6,14 +6,14 @@ import hashlib
 import shutil
 import ssl
 import subprocess
-import time
 from pathlib import Path
 
+import httpx2
 import pytest
 
 from engine.errors import DownloadFailed
 from engine.models import http_stream
-from engine.models.http_stream import RefusedAddress, require_allowed_address
+from engine.models.http_stream import HttpStream, RefusedAddress, require_allowed_address
 from engine.models.model_catalog import CATALOG, CatalogModel
 from engine.models.model_install import model_file_url
 from engine.models.model_store import ModelStore
@@ -104,25 +104,17 @@ def test_unsafe_redirect_is_refused_without_another_request(
     assert len(hub.requests) == 1
 
 
-def write_certificate(path: Path, days: str) -> None:
+def write_certificate(path: Path) -> Path:
     """A certificate for 127.0.0.1 that nobody has signed but itself."""
     if shutil.which("openssl") is None:
         pytest.skip("making a certificate needs openssl")
     key = path.with_suffix(".key")
-    command = [
-        "openssl",
-        "req",
-        "-x509",
-        "-newkey",
-        "ec",
-        "-pkeyopt",
-        "ec_paramgen_curve:P-256",
-        "-nodes",
-    ]
+    kind = ["-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
     subject = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
-    files = ["-keyout", str(key), "-out", str(path), "-days", days]
-    subprocess.run([*command, *files, *subject], check=True, capture_output=True)
+    files = ["-keyout", str(key), "-out", str(path)]
+    subprocess.run(["openssl", "req", *kind, *files, *subject], check=True, capture_output=True)
     path.write_text(path.read_text() + key.read_text())
+    return path
 
 
 def test_unknown_certificate_is_refused_and_named(
@@ -132,8 +124,8 @@ def test_unknown_certificate_is_refused_and_named(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    write_certificate(tmp_path / "host.pem", days="30")
-    with FakeHub(dict(contents), certificate=tmp_path / "host.pem") as secret:
+    certificate = write_certificate(tmp_path / "host.pem")
+    with FakeHub(dict(contents), certificate=certificate) as secret:
         monkeypatch.setenv("HF_ENDPOINT", secret.url)
         with pytest.raises(DownloadFailed, match="certificate was refused: self-signed") as failure:
             fetch()
@@ -141,30 +133,34 @@ def test_unknown_certificate_is_refused_and_named(
         assert secret.requests == []
 
 
-@pytest.mark.parametrize(("days", "allowed"), [("30", True), ("0", False)])
-def test_trusted_certificate_is_good_until_it_expires(
-    days: str,
-    allowed: bool,
+def test_trusted_certificate_is_good(
     fetch: Fetch,
     hub: FakeHub,
     contents: dict[str, bytes],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    certificate = tmp_path / "host.pem"
-    write_certificate(certificate, days)
+    certificate = write_certificate(tmp_path / "host.pem")
     context = ssl.create_default_context(cafile=certificate)
     monkeypatch.setattr(http_stream, "_tls_context", lambda: context)
-    if not allowed:
-        time.sleep(1.1)  # a certificate for 0 days ends with the second in which it was made
     with FakeHub(dict(contents), certificate=certificate) as secret:
         monkeypatch.setenv("HF_ENDPOINT", secret.url)
-        if allowed:
-            fetch()
-            assert len(secret.requests) == len(contents)
-            return
-        with pytest.raises(DownloadFailed, match="expired; is this computer's clock right"):
-            fetch()
+        fetch()
+        assert len(secret.requests) == len(contents)
+
+
+@pytest.mark.parametrize(("code", "words"), [(10, "has expired"), (9, "is not yet valid")])
+def test_certificate_of_another_time_asks_about_the_clock(
+    code: int, words: str, fetch: Fetch, hub: FakeHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_stream: HttpStream) -> None:
+        cause = ssl.SSLCertVerificationError(1, "certificate verify failed")
+        cause.verify_code, cause.verify_message = code, f"certificate {words}"
+        raise httpx2.ConnectError("certificate verify failed") from cause
+
+    monkeypatch.setattr(HttpStream, "_exchange", refuse)
+    with pytest.raises(DownloadFailed, match=f"{words}; is this computer's clock right"):
+        fetch()
 
 
 def test_redirect_loop_ends(fetch: Fetch, hub: FakeHub) -> None:

@@ -16,12 +16,13 @@ FP32_EPS = 2.0**-23
 
 def embedding(embed_tokens: Array, token_ids: NDArray[np.int32]) -> Array:
     """[T, E]: rows of `embed_tokens` [V, E]."""
-    return np.take(embed_tokens, token_ids, axis=0)
+    return embed_tokens[token_ids]
 
 
 def rms_norm(x: Array, weight: Array, eps: float) -> Array:
     """`weight` * x / sqrt(mean(x^2) + eps) over the last axis."""
-    return weight * x / np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + eps)
+    normalised: Array = weight * x / np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + eps)
+    return normalised
 
 
 def matvec(x: Array, weight: Array) -> Array:

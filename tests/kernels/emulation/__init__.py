@@ -9,12 +9,11 @@ How to use it::
     kernels.launch("rms_norm_bf16", grid=(T,), block=(256,),
                    args=[out, hidden, weight, np.int32(T)], shared_bytes=0)
 
-- `launch` runs the kernel once per order in `orders` (0 forward, 1 backward, 3 the lowest
-  warp first and as far as it can, others random fibers and blocks), each time on the same inputs,
-  and raises EmulationError when the results
-  differ in one bit (a missing barrier), when a barrier or warp operation diverges, when a spin
-  wait never ends. Arrays are pointers and are written in place; scalars must be NumPy scalars of
-  the parameter's own size.
+- `launch` runs the kernel once per order in `orders` (0 forward, 1 backward, 3 the lowest warp
+  first and as far as it can, others random fibers and blocks), each time on the same inputs, and
+  raises EmulationError when the results differ in one bit (a missing barrier), when a barrier or
+  warp operation diverges, when a spin wait never ends. Arrays are pointers and are written in
+  place; scalars must be NumPy scalars of the parameter's own size.
 - `resident=True` keeps all blocks of a small grid alive, so that grid-wide barriers work; the
   waiting loop calls `spin_wait()` of common.cuh. Otherwise blocks run one after the other.
 - `sanitize=True` runs the same launch in a child process under AddressSanitizer and UBSan, each

@@ -10,6 +10,7 @@ _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\
 _MAIL = re.compile(r"[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+(\?[!-~]*)?")
 _BAD_ESCAPES = ("%00", "%0a", "%0d", "%5c")
 MAX_URL_CHARS = 2_000
+_NEVER_PLAIN = frozenset('\\<>"`')
 
 
 def openable_url(url: str) -> str | None:
@@ -18,7 +19,7 @@ def openable_url(url: str) -> str | None:
     Refused: other schemes, relative paths, spaces and control characters (also escaped), a
     backslash, a user name before the host, non-ASCII letters (an IDN must come as xn--).
     """
-    if len(url) > MAX_URL_CHARS or not _PLAIN.fullmatch(url) or "\\" in url:
+    if len(url) > MAX_URL_CHARS or not _PLAIN.fullmatch(url) or set(url) & _NEVER_PLAIN:
         return None
     if any(bad in url.lower() for bad in _BAD_ESCAPES):
         return None

@@ -43,6 +43,11 @@ def plain_tooltip(text: str) -> str:
     return f"<qt>{html.escape(text)}</qt>" if text else ""
 
 
+def without_mnemonic(text: str) -> str:
+    """The text for a button or menu, where Qt would take an "&" for a shortcut's mark."""
+    return text.replace("&", "&&")
+
+
 def set_role(widget: QWidget, name: str, value: object) -> None:
     """Change a property that the style sheet looks at, and let it look again."""
     if widget.property(name) == value:

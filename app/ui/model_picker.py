@@ -8,7 +8,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QWidget
 
 from app.chat_view import ModelChoice, ModelState
-from app.ui.controls import ElidedLabel, TextButton
+from app.ui.controls import ElidedLabel, TextButton, without_mnemonic
 from app.ui.meter import Meter
 from app.ui.theme import Theme
 
@@ -66,7 +66,7 @@ class ModelPicker(QWidget):
         elif active.is_demo:
             self.button.setText(self.tr("Demo model: only small tasks"))
         else:
-            self.button.setText(active.label)
+            self.button.setText(without_mnemonic(active.label))
         busy = next((choice for choice in choices if choice.state in _BUSY), None)
         failed = active if active and active.state is ModelState.FAILED else None
         shown = busy or failed
@@ -97,7 +97,7 @@ class ModelPicker(QWidget):
     def _fill_menu(self) -> None:
         self.menu.clear()
         for choice in self._choices:
-            action = self.menu.addAction(self._describe(choice))
+            action = self.menu.addAction(without_mnemonic(self._describe(choice)))
             if choice.model_id == self._active_id:
                 action.setIcon(self._theme.icon("check", "accent"))
             action.setData(choice.model_id)

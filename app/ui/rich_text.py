@@ -53,6 +53,10 @@ class RichText(QTextBrowser):
             Qt.TextInteractionFlag.TextBrowserInteraction
             | Qt.TextInteractionFlag.TextSelectableByKeyboard
         )
+        # Else the reader's cursor is pushed to the end, and Qt scrolls to it when first shown.
+        own = self.textCursor()
+        own.setKeepPositionOnInsert(True)
+        self.setTextCursor(own)
         document = self.document()
         document.setDocumentMargin(0)
         document.setIndentWidth(theme.metrics.list_indent)

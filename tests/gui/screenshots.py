@@ -22,10 +22,12 @@ from app.settings import Settings, WindowState, with_value
 from app.ui.main_window import MainWindow
 from app.ui.theme import Theme
 from tests.gui import scenes
+from tests.gui.wizard_screenshots import wizard_screenshots
 
 ROOT = Path(__file__).resolve().parents[2]
 MAX_BYTES = 300_000
 CLOSE = 14
+EXACT_COLORS = 48
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,7 @@ def save(image: QImage, path: Path) -> None:
 
 
 def palette_of(image: QImage) -> list[int]:
-    """256 colours of the image: the commonest first, none close to another one before it."""
+    """256 colours of the image: the commonest first, then none close to another one before it."""
     pixels = np.frombuffer(image.constBits(), dtype=np.uint32)
     colors, counts = np.unique(pixels, return_counts=True)
     colors = colors[np.argsort(-counts)]
@@ -118,8 +120,9 @@ def palette_of(image: QImage) -> list[int]:
     open_colors = np.ones(len(colors), dtype=bool)
     while len(chosen) < 256 and open_colors.any():
         index = int(np.argmax(open_colors))
+        reach = CLOSE if len(chosen) >= EXACT_COLORS else 0
         chosen.append(int(colors[index]))
-        open_colors &= np.abs(channels - channels[index]).sum(axis=1) > CLOSE
+        open_colors &= np.abs(channels - channels[index]).sum(axis=1) > reach
     return chosen
 
 
@@ -133,6 +136,9 @@ def main(arguments: list[str]) -> int:
     chosen = [shot for shot in SHOTS if not names or shot.name in names]
     if only_scale:
         draw([shot for shot in chosen if shot.scale == only_scale], folder)
+        if only_scale == 1 and not names:
+            for path in wizard_screenshots(folder):
+                save(QImage(str(path)), path)
         return 0
     for scale in sorted({shot.scale for shot in chosen}):
         environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen", "QT_SCALE_FACTOR": str(scale)}

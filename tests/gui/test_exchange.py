@@ -101,6 +101,14 @@ def test_live_thinking_follows_its_end_until_the_reader_scrolls_up(window):
     assert bar.value() == bar.maximum()
 
 
+def test_thinking_that_is_over_is_read_from_its_beginning(window):
+    scenes.show_chat(window, scenes.exchange(thinking=scenes.THINKING * 5))
+    flush(window)
+    bar = window.transcript.exchange_widget("e1").thinking.view.verticalScrollBar()
+    assert bar.maximum() > 0
+    assert bar.value() == 0
+
+
 def test_the_header_counts_while_it_thinks_and_then_says_how_long(window):
     scenes.show_chat(window)
     window.show_exchange(scenes.running())

@@ -5,7 +5,7 @@ import io
 
 import pytest
 from PySide6.QtCore import Qt, QTimer, QUrl
-from PySide6.QtGui import QDesktopServices, QTextDocument
+from PySide6.QtGui import QDesktopServices, QTextCursor, QTextDocument
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLabel, QMessageBox
 
@@ -122,15 +122,20 @@ def test_a_dangerous_address_is_not_even_asked_about(window, opened, url, monkey
     assert opened == []
 
 
-def test_a_click_on_a_link_asks_and_does_not_open(window, opened, monkeypatch):
+def test_a_click_on_a_link_asks_and_does_not_open(window, opened, monkeypatch, qtbot):
     asked = []
     monkeypatch.setattr("app.ui.rich_text.ask_to_open", lambda _view, url: asked.append(url))
     scenes.show_chat(window, scenes.exchange(answer="[good](https://example.com/x)"))
+    QTest.qWait(80)
     (prose,) = window.transcript.exchange_widget("e1").answer.body.segments
-    prose.anchorClicked.emit(QUrl("https://example.com/x"))
+    cursor = QTextCursor(prose.document())
+    cursor.setPosition(2)
+    place = prose.cursorRect(cursor).center()
+    qtbot.mouseClick(prose.viewport(), Qt.MouseButton.LeftButton, pos=place)
     assert asked == ["https://example.com/x"]
     assert opened == []
     assert "good" in prose.toPlainText()
+    assert prose.source().isEmpty()
 
 
 def test_no_label_takes_any_text_for_markup(window):

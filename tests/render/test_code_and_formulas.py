@@ -57,9 +57,7 @@ def test_matrices_sums_and_roots_can_be_drawn():
         assert render_formula(tex, 15, True) is not None, tex
 
 
-@pytest.mark.parametrize(
-    "tex", ["", r"\frac{", r"\text{好}", "x" * (MAX_TEX_CHARS + 1), "}{"]
-)
+@pytest.mark.parametrize("tex", ["", r"\frac{", r"\text{好}", "x" * (MAX_TEX_CHARS + 1), "}{"])
 def test_what_cannot_be_drawn_is_none_and_never_an_error(tex):
     assert render_formula(tex, 15, False) is None
 

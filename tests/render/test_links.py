@@ -70,6 +70,7 @@ REFUSED = [
     "https://x.example:99999/",
     "https://[::1",
     "https://<b>.example",
+    "https://example.com/<b>x</b>",
     "mailto:",
     "mailto:nobody",
     "mailto:a@b",

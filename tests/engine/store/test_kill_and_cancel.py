@@ -7,13 +7,14 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from engine.api import DownloadProgress, GenerationControl
-from engine.errors import DownloadCancelled, ModelFileMissing, StoreBusy
-from engine.models import model_install, verified_files
+from engine.errors import DownloadCancelled, DownloadFailed, ModelFileMissing, StoreBusy
+from engine.models import model_install, part_file, verified_files
 from engine.models.folder_lock import LOCK_NAME, folder_lock
 from engine.models.model_catalog import CatalogModel
 from engine.models.model_store import ModelStore
@@ -50,8 +51,8 @@ def test_kill_minus_nine_loses_at_most_one_mebibyte(
     hub.files = contents
     hub.every_request = Fault(bytes_per_s=8 * MIB)
     store = ModelStore(root)
-    journal = store.folder(model) / "model.safetensors.part.journal"
-    durable_bytes = 0
+    part = store.folder(model) / "model.safetensors.part"
+    held_bytes = 0
     for _ in range(kills):
         sent_before, requests_before = hub.sent_bytes, len(hub.requests)
         target_bytes = rng.randrange(MIB // 2, 3 * MIB // 2)
@@ -64,9 +65,9 @@ def test_kill_minus_nine_loses_at_most_one_mebibyte(
         assert not store.is_on_disk(model)
         with pytest.raises(ModelFileMissing):
             store.require_verified(model)
-        if durable_bytes:
-            assert hub.requests[requests_before].headers["range"] == f"bytes={durable_bytes}-"
-        durable_bytes = int(journal.read_text().split("\n")[-2])
+        if held_bytes:
+            assert hub.requests[requests_before].headers["range"] == f"bytes={held_bytes}-"
+        held_bytes = part.stat().st_size
     hub.every_request = None
     for _event in store.ensure_model(model, GenerationControl()):
         pass
@@ -98,12 +99,28 @@ def test_cut_between_last_byte_and_rename_fetches_nothing_again(
     assert hub.sent_bytes - sent_before == len(contents["model.safetensors"])
 
 
+@pytest.fixture
+def power_loss(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """After its call the computer has been started anew."""
+
+    def happen() -> None:
+        monkeypatch.setattr(part_file, "boot_id", lambda: "another")
+
+    return happen
+
+
 def test_journal_that_promises_too_much_and_torn_lines_are_cut_down(
-    fetch: Fetch, hub: FakeHub, store: ModelStore, model: CatalogModel, contents: dict[str, bytes]
+    power_loss: Callable[[], None],
+    fetch: Fetch,
+    hub: FakeHub,
+    store: ModelStore,
+    model: CatalogModel,
+    contents: dict[str, bytes],
 ) -> None:
     hub.faults = [SOUND, Fault(cut_after=MIB), Fault(status=404)]
     with pytest.raises(Exception, match="404"):
         fetch()
+    power_loss()
     folder = store.folder(model)
     with (folder / "model.safetensors.part.journal").open("ab") as journal:
         journal.write(b"99999999\n31457")
@@ -115,16 +132,44 @@ def test_journal_that_promises_too_much_and_torn_lines_are_cut_down(
 
 
 def test_bytes_behind_the_last_journal_line_are_not_trusted(
-    fetch: Fetch, hub: FakeHub, store: ModelStore, model: CatalogModel, contents: dict[str, bytes]
+    power_loss: Callable[[], None],
+    fetch: Fetch,
+    hub: FakeHub,
+    store: ModelStore,
+    model: CatalogModel,
+    contents: dict[str, bytes],
 ) -> None:
     hub.faults = [SOUND, Fault(cut_after=MIB), Fault(status=404)]
     with pytest.raises(Exception, match="404"):
         fetch()
+    power_loss()
     with (store.folder(model) / "model.safetensors.part").open("ab") as part:
         part.write(bytes(MIB))
     fetch()
     assert_installed(store, model, contents)
     assert hub.requests[-1].headers["range"] == f"bytes={MIB}-"
+
+
+def test_system_without_boot_id_syncs_more_often_and_trusts_the_journal(
+    fetch: Fetch,
+    hub: FakeHub,
+    store: ModelStore,
+    model: CatalogModel,
+    contents: dict[str, bytes],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(part_file, "_BOOT_ID_PATH", Path("/proc/no/such/id"))
+    hub.faults = [SOUND, Fault(cut_after=2 * MIB), Fault(status=404)]
+    with pytest.raises(DownloadFailed, match="404"):
+        fetch()
+    journal = store.folder(model) / "model.safetensors.part.journal"
+    lines = journal.read_text().splitlines()
+    assert len(lines) >= 5  # header, 0, and one for each half MiB
+    with (store.folder(model) / "model.safetensors.part").open("ab") as part:
+        part.write(bytes(MIB // 2))
+    fetch()
+    assert_installed(store, model, contents)
+    assert hub.requests[-1].headers["range"] == f"bytes={2 * MIB}-"
 
 
 def test_part_of_another_file_is_not_continued(

@@ -53,10 +53,6 @@ class RichText(QTextBrowser):
             Qt.TextInteractionFlag.TextBrowserInteraction
             | Qt.TextInteractionFlag.TextSelectableByKeyboard
         )
-        # Else the reader's cursor is pushed to the end, and Qt scrolls to it when first shown.
-        own = self.textCursor()
-        own.setKeepPositionOnInsert(True)
-        self.setTextCursor(own)
         document = self.document()
         document.setDocumentMargin(0)
         document.setIndentWidth(theme.metrics.list_indent)
@@ -76,6 +72,8 @@ class RichText(QTextBrowser):
 
     def write(self, closed: Sequence[Block], tail: Sequence[Block]) -> None:
         """Append closed blocks for good, and the tail until the next call."""
+        own = self.textCursor()
+        place = (own.anchor(), own.position())
         self._break_endless_words((*closed, *tail))
         writer = DocumentWriter(self._theme, self._role)
         cursor = QTextCursor(self.document())
@@ -91,6 +89,17 @@ class RichText(QTextBrowser):
         for block in tail:
             writer.write(cursor, block)
         cursor.endEditBlock()
+        self._put_cursor_back(*place)
+
+    def _put_cursor_back(self, anchor: int, position: int) -> None:
+        """Leave the reader's selection as it was; text that is inserted pushes the cursor along."""
+        own = self.textCursor()
+        end = self.document().characterCount() - 1
+        anchor, position = min(anchor, end), min(position, end)
+        if (own.anchor(), own.position()) != (anchor, position):
+            own.setPosition(anchor)
+            own.setPosition(position, QTextCursor.MoveMode.KeepAnchor)
+            self.setTextCursor(own)
 
     def _break_endless_words(self, blocks: Sequence[Block]) -> None:
         texts = (

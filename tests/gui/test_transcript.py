@@ -3,6 +3,7 @@
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QTextEdit
 
 from app.chat_view import ChatState
 from app.ui.code_block import CodeBlock
@@ -191,6 +192,30 @@ def test_selected_text_is_copied_plain_with_formulas_as_tex(window):
     data = prose.createMimeDataFromSelection()
     assert data.text() == "Energy $E = mc^2$ and mass.\n$$x^2$$"
     assert not data.hasHtml()
+
+
+def test_nothing_is_selected_that_the_reader_did_not_select(window):
+    scenes.scene_done(window)
+    settle()
+    widget = window.transcript.exchange_widget("e1")
+    views = widget.findChildren(QTextEdit)
+    assert len(views) >= 4
+    assert [view for view in views if view.textCursor().hasSelection()] == []
+
+
+def test_what_is_selected_stays_selected_while_text_streams_in(window):
+    window.show_exchange(scenes.running())
+    window.show_chat_state(ChatState.THINKING)
+    window.append_delta("e1", Channel.THINKING, scenes.THINKING, 100)
+    settle()
+    view = window.transcript.exchange_widget("e1").thinking.view
+    cursor = view.textCursor()
+    cursor.setPosition(4)
+    cursor.setPosition(8, cursor.MoveMode.KeepAnchor)
+    view.setTextCursor(cursor)
+    window.append_delta("e1", Channel.THINKING, scenes.THINKING, 100)
+    settle()
+    assert view.textCursor().selectedText() == "user"
 
 
 def test_a_very_long_question_is_folded_and_can_be_opened(window, qtbot):

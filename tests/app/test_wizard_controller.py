@@ -689,6 +689,14 @@ def test_load_that_fails_can_be_tried_again_without_fetching(wizard: Wizard) -> 
     assert wizard.view.page is WizardPage.ANSWER
 
 
+def test_late_events_do_not_take_a_failure_away(wizard: Wizard) -> None:
+    wizard.at_answer()
+    wizard.controller.on_engine_event(LoadFailed("1", NotEnoughMemory(2 * 10**9, 10**9, "GPU")))
+    wizard.controller.on_engine_event(LoadAdvanced("1", LoadProgress("weights", 5, 10)))
+    assert wizard.view.failure is not None
+    assert wizard.view.enabled() == {WizardAction.BACK, WizardAction.RETRY}
+
+
 def test_answer_that_fails_is_shown_as_a_failure(wizard: Wizard) -> None:
     wizard.at_answer()
     wizard.controller.on_engine_event(ModelLoaded("1", INFO))

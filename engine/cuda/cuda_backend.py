@@ -247,7 +247,7 @@ class CudaBackend:
         if self._block is not None:
             self._block.close()
             self._block = None
-        # Everything that holds views of the block must go too, or it is not freed.
+        # Everything that holds views of the block must go too: they point nowhere now.
         for name in ("_forward", "_sampler", "_decode", "_stream"):
             if hasattr(self, name):
                 delattr(self, name)

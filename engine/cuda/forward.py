@@ -14,7 +14,7 @@ import numpy as np
 
 from engine.backend import DumpSink
 from engine.cuda.memory_block import DeviceArray, MemoryBlock
-from engine.cuda.ops import MATVEC_MAX_ROWS, Ops
+from engine.cuda.ops import GEMM_COLUMNS, MATVEC_MAX_ROWS, Ops
 from engine.models.memory_plan import DECODE_SPLITS, PAGE_TOKENS, PREFILL_CHUNK_TOKENS, kv_pages
 from engine.models.model_config import ModelConfig
 from engine.models.weights import weight_blocks
@@ -167,7 +167,7 @@ class Forward:
         product = self._ops.matvec if rows <= MATVEC_MAX_ROWS else self._ops.gemm
         self._layers(token_ids, placement, rows, product, attention, dump)
         self._ops.rms_norm(self._norm, self._hidden, self.norm, rows)
-        product(self.logits, self._norm, self.lm_head, rows)
+        self._all_logits(rows)
         if dump is not None:
             dump("hidden.norm", _bf16_rows(self._norm, rows))
             dump("logits", self.logits[:rows].get())
@@ -200,6 +200,17 @@ class Forward:
             product(self._hidden, self._swiglu, layer.down_proj, rows, accumulate=True)
             if dump is not None:
                 dump(f"hidden.{index + 1:02d}", self._hidden[:rows].get())
+
+    def _all_logits(self, rows: int) -> None:
+        """Logits of every row of a decode step."""
+        if rows > MATVEC_MAX_ROWS and self._config.vocab_size % GEMM_COLUMNS == 0:
+            self._ops.gemm(self.logits, self._norm, self.lm_head, rows)
+            return
+        # The matrix product lacks odd vocabularies: a few rows at a time.
+        for first in range(0, rows, MATVEC_MAX_ROWS):
+            last = min(first + MATVEC_MAX_ROWS, rows)
+            out, x = self.logits[first:last], self._norm[first:last]
+            self._ops.matvec(out, x, self.lm_head, last - first)
 
     def layer_products(self, layer: LayerWeights, product: Product, rows: int) -> None:
         """The four products of a layer on whatever the activations hold: for timing only."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import weakref
 from typing import Any
 
 import cupy
 import numpy as np
+from cupy.cuda import runtime
 from numpy.typing import DTypeLike
 
-from engine.cuda.device import CudaDevice, device_errors, free_bytes
+from engine.cuda.device import CUDA_ERRORS, CudaDevice, device_errors, free_bytes
 from engine.errors import NotEnoughMemory
 from engine.models.memory_plan import Region, total_bytes
 
@@ -31,8 +34,12 @@ class MemoryBlock:
         if self.nbytes > free:
             raise NotEnoughMemory(self.nbytes, free, device.name)
         with device_errors(device, self.nbytes):
-            # cupy.cuda.Memory is a plain cudaMalloc: freed with the object, not kept by a pool.
-            self._memory: Any = cupy.cuda.Memory(self.nbytes)
+            self._pointer = int(runtime.malloc(self.nbytes))
+        self._device_index = device.index
+        # Not CuPy's own Memory: it lives as long as any view, and an error that somebody keeps
+        # holds views in the frames of its traceback. `close` must free all the same.
+        self._free = weakref.finalize(self, _free, self._pointer)
+        self._free.atexit = False
 
     def array(self, name: str, shape: tuple[int, ...], dtype: DTypeLike) -> DeviceArray:
         """Return the region as an array; it may be larger than `shape` needs, never smaller."""
@@ -41,13 +48,21 @@ class MemoryBlock:
         if needed > region.nbytes:
             message = f"region {name} has {region.nbytes} bytes, {list(shape)} needs {needed}"
             raise ValueError(message)
-        pointer = cupy.cuda.MemoryPointer(self._memory, region.offset)
+        # Without `close` the block lives as long as its views.
+        memory = cupy.cuda.UnownedMemory(self._pointer, self.nbytes, self, self._device_index)
+        pointer = cupy.cuda.MemoryPointer(memory, region.offset)
         return cupy.ndarray(shape, dtype=dtype, memptr=pointer)
 
     def address(self, name: str) -> int:
         """Device address of the region's first byte."""
-        return int(self._memory.ptr) + self._regions[name].offset
+        return self._pointer + self._regions[name].offset
 
     def close(self) -> None:
-        """Free the allocation; all views of it are dead from here on."""
-        self._memory = None
+        """Free the allocation, once work under way is done; all views of it are dead then."""
+        self._free()
+
+
+def _free(pointer: int) -> None:
+    # After a sticky error every call fails; the memory goes with the process.
+    with contextlib.suppress(*CUDA_ERRORS):
+        runtime.free(pointer)

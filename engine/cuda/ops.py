@@ -20,6 +20,9 @@ from engine.models.model_config import ModelConfig
 MATVEC_MAX_ROWS = 8
 """Most rows of the matrix-vector kernel; above, the matrix product is used."""
 
+GEMM_COLUMNS = 8
+"""The matrix product wants its output and inner widths in multiples of this."""
+
 _MATVEC_ROWS_PER_BLOCK = 8
 _TURING_SHARED_BYTES = 48 * 1024
 
@@ -51,12 +54,14 @@ def require_kernel_sizes(config: ModelConfig) -> None:
         UnsupportedModel: names the size.
     """
     group = config.num_attention_heads // config.num_key_value_heads
-    if config.head_dim % 16 or not 32 <= config.head_dim <= 256:
-        raise UnsupportedModel("head_dim", config.head_dim, "multiples of 16 from 32 to 256")
+    multiple = 16 if config.head_dim <= 128 else 32
+    if config.head_dim % multiple or not 32 <= config.head_dim <= 256:
+        supported = "multiples of 16 from 32 to 128, of 32 to 256"
+        raise UnsupportedModel("head_dim", config.head_dim, supported)
     if group > 8 or group * config.head_dim > 1024:
         raise UnsupportedModel("query heads per kv head", group, "up to 8 and up to 1024 values")
     for key in ("hidden_size", "intermediate_size"):
-        if getattr(config, key) % 8:
+        if getattr(config, key) % GEMM_COLUMNS:
             raise UnsupportedModel(key, getattr(config, key), "multiples of 8")
 
 

@@ -47,6 +47,8 @@ class Launch:
     grid: tuple[int, ...]
     block: tuple[int, ...]
     shared_bytes: int
+    arguments: dict[str, int]
+    """By parameter name: elements of an array, or the value of a scalar."""
 
 
 @dataclass

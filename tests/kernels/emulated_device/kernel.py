@@ -100,7 +100,11 @@ class RawKernel:
         parameters = self._signature.parameters
         self._require(len(args) == len(parameters), f"{len(args)} arguments")
         values = [self._value(a, p) for a, p in zip(args, parameters, strict=True)]
-        gpu.launches.append(Launch(self.name, grid, block, shared_mem))
+        sizes = {
+            p.name: int(value.size if p.is_pointer else value)
+            for p, value in zip(parameters, values, strict=True)
+        }
+        gpu.launches.append(Launch(self.name, grid, block, shared_mem, sizes))
         if self._library is not None:
             launch = (self._library, self.name, grid, block, values, shared_mem, 0, False)
             current_stream().enqueue(partial(run_library, *launch))

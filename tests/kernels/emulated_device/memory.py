@@ -17,18 +17,14 @@ _GUARD_BYTES = 4096
 _GUARD_BYTE = 0xA5
 
 
-class Memory:
-    """As cupy.cuda.Memory: one cudaMalloc, freed with the object."""
+class Buffer:
+    """One cudaMalloc."""
 
     def __init__(self, size: int) -> None:
-        self._gpu = None
-        gpu = current_gpu()
-        gpu.call("malloc")
-        if size > gpu.free_bytes:
-            raise CUDARuntimeError(OUT_OF_MEMORY)
-        self._gpu = gpu
+        # Freed there, too, even if a backend outlives its test.
+        self.gpu = gpu = current_gpu()
         self.size = size
-        gpu.allocated_bytes += size
+        self.is_freed = False
         whole = np.empty(size + _ALIGNMENT + _GUARD_BYTES, np.uint8)
         start = -whole.ctypes.data % _ALIGNMENT
         self.bytes = whole[start : start + size]
@@ -38,21 +34,57 @@ class Memory:
             self._guard[:] = _GUARD_BYTE
         self.ptr = int(self.bytes.ctypes.data)
 
-    def __del__(self) -> None:
-        if self._gpu is not None:
-            self._gpu.allocated_bytes -= self.size
-
     def assert_guard_intact(self) -> None:
         """Fail if a byte behind the allocation was written."""
         changed = np.flatnonzero(self._guard != _GUARD_BYTE)
         assert changed.size == 0, f"{changed.size} bytes behind the allocation were overwritten"
 
 
+_buffers: dict[int, Buffer] = {}
+
+
+def malloc(size: int) -> int:
+    """As cupy.cuda.runtime.malloc."""
+    gpu = current_gpu()
+    gpu.call("malloc")
+    if size > gpu.free_bytes:
+        raise CUDARuntimeError(OUT_OF_MEMORY)
+    buffer = Buffer(size)
+    _buffers[buffer.ptr] = buffer
+    gpu.allocated_bytes += size
+    return buffer.ptr
+
+
+def free(pointer: int) -> None:
+    """As cupy.cuda.runtime.free: waits for the device, then the memory is gone."""
+    buffer = _buffers.pop(pointer)
+    buffer.is_freed = True
+    buffer.gpu.allocated_bytes -= buffer.size
+    buffer.gpu.call("free")
+
+
+class UnownedMemory:
+    """As cupy.cuda.UnownedMemory: a view of an allocation that it does not keep alive."""
+
+    def __init__(self, ptr: int, size: int, owner: object, device_id: int) -> None:
+        self._owner = owner
+        self._buffer = _buffers[ptr]
+        self.ptr = ptr
+        self.size = size
+
+    @property
+    def buffer(self) -> Buffer:
+        """What lies behind it, unless it was freed."""
+        if self._buffer.is_freed:
+            raise AssertionError("freed device memory is used")
+        return self._buffer
+
+
 @dataclass(frozen=True)
 class MemoryPointer:
     """As cupy.cuda.MemoryPointer."""
 
-    mem: Memory
+    mem: UnownedMemory
     offset: int
 
     @property
@@ -68,9 +100,15 @@ class NdArray:
         nbytes = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
         if memptr.offset < 0 or memptr.offset + nbytes > memptr.mem.size:
             raise AssertionError(f"array {shape} reaches outside its allocation")
-        raw = memptr.mem.bytes[memptr.offset : memptr.offset + nbytes]
-        self.view = raw.view(dtype).reshape(shape)
+        raw = memptr.mem.buffer.bytes[memptr.offset : memptr.offset + nbytes]
+        self._view = raw.view(dtype).reshape(shape)
         self.data = memptr
+
+    @property
+    def view(self) -> np.ndarray[Any, Any]:
+        """The memory as a NumPy array, as long as it is not freed."""
+        assert self.data.mem.buffer is not None
+        return self._view
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -107,7 +145,8 @@ class NdArray:
         stream = current_stream()
         stream.require_no_capture()
         copy = values.copy()
-        stream.enqueue(lambda: np.copyto(self.view, copy))
+        view = self.view
+        stream.enqueue(lambda: np.copyto(view, copy))
 
     def get(self) -> np.ndarray[Any, Any]:
         """Copy to the host, after all that the stream has to do before."""

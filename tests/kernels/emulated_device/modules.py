@@ -13,10 +13,12 @@ from tests.kernels.emulated_device.gpu import EmulatedGpu, current_gpu, insert_g
 from tests.kernels.emulated_device.kernel import RawModule
 from tests.kernels.emulated_device.memory import (
     HOST_TO_DEVICE,
-    Memory,
     MemoryPointer,
     NdArray,
+    UnownedMemory,
     alloc_pinned_memory,
+    free,
+    malloc,
     memcpy_async,
 )
 from tests.kernels.emulated_device.stream import (
@@ -96,6 +98,8 @@ def _runtime(gpu: EmulatedGpu) -> ModuleType:
         getDeviceCount=answer("getDeviceCount", lambda: gpu.device_count),
         getDeviceProperties=answer("getDeviceProperties", gpu.properties),
         memGetInfo=answer("memGetInfo", lambda: (gpu.free_bytes, gpu.total_bytes)),
+        free=free,
+        malloc=malloc,
         memcpyAsync=memcpy_async,
         memcpyHostToDevice=HOST_TO_DEVICE,
     )
@@ -120,8 +124,8 @@ def _modules(gpu: EmulatedGpu) -> dict[str, ModuleType]:
         "cupy.cuda",
         Device=Device,
         Event=Event,
-        Memory=Memory,
         MemoryPointer=MemoryPointer,
+        UnownedMemory=UnownedMemory,
         Stream=Stream,
         alloc_pinned_memory=alloc_pinned_memory,
         get_current_stream=current_stream,

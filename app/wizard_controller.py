@@ -106,7 +106,6 @@ class WizardController(QObject):
         self._engine = engine
         self._services = services
         self._page = WizardPage.CHECK
-        self._failed = False
         self._is_open = False
         self._choices = Choices(services, store)
         self._model: CatalogModel | None = None
@@ -204,7 +203,7 @@ class WizardController(QObject):
     def on_engine_event(self, event: WorkerEvent) -> None:
         """An event of the engine thread; all may be given, others than ours are ignored."""
         answer = self._answer
-        if answer is None or self._failed or not answer.take(event):
+        if answer is None or not answer.take(event):
             return
         if answer.error is not None:
             self._view.show_failure(answer_failure(answer.error))
@@ -216,7 +215,7 @@ class WizardController(QObject):
         return self._page is WizardPage.CHOOSE and self._is_open
 
     def _set_page(self, page: WizardPage) -> None:
-        self._page, self._failed = page, False
+        self._page = page
         steps = _ALL_STEPS if self._choices.model is not None else _STEPS_WITHOUT_DOWNLOAD
         self._view.show_page(page, steps)
 
@@ -313,7 +312,7 @@ class WizardController(QObject):
 
     def _refresh_download(self) -> None:
         board = self._board
-        if board is None or self._failed:
+        if board is None:
             return
         wanted = WizardPage.VERIFY if board.is_verifying else WizardPage.DOWNLOAD
         if self._page is wanted:
@@ -328,7 +327,6 @@ class WizardController(QObject):
             self._view.show_download(board.download_page())
 
     def _show_failure_buttons(self) -> None:
-        self._failed = True
         self._view.show_buttons(
             (
                 WizardButton(WizardAction.BACK, "Back"),

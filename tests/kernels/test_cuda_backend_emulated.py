@@ -308,6 +308,24 @@ def test_dumped_values_are_those_of_the_cpu_backend_within_bf16(backend, cpu):
     assert logits(backend).tobytes() == found["logits"][-1].tobytes()
 
 
+def test_a_decode_step_dumps_its_hidden_states_too(backend):
+    from engine.cuda.forward import Placement
+
+    token = start(backend, IDS)
+    second = backend.decode([0], 1, NO_STOP)[0][0]
+    stepped = logits(backend)
+    backend.truncate(0, len(IDS))
+    found = {}
+    with backend._stream:
+        step = backend._decode
+        step.set_rows([0], [token.token_id], [len(IDS)])
+        placement = Placement(step.row_positions, step.row_slots, backend._forward.block_table)
+        backend._forward.decode(step.row_token_ids, placement, 1, found.__setitem__)
+    assert list(found) == ["hidden.00", "hidden.01", "hidden.02", "hidden.norm", "logits"]
+    assert found["logits"].tobytes() == stepped.tobytes()
+    assert int(np.argmax(found["logits"])) == second.token_id
+
+
 def test_large_tiles_compute_what_small_tiles_compute(backend, gpu, tiny):
     ids = np.random.default_rng(0).integers(0, 340, 130).tolist()
     start(backend, ids)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
+import numpy as np
 import pytest
 
 from engine.api import Detail, GenerationControl, LoadProgress, SamplingParams
@@ -13,6 +14,7 @@ from engine.errors import (
     DriverTooOld,
     KernelCompileError,
     LoadCancelled,
+    ModelFileMissing,
     NoCudaDevice,
     NotEnoughMemory,
     UnsupportedModel,
@@ -21,6 +23,7 @@ from engine.models.model_files import open_model
 from engine.open_engine import cuda_is_usable, describe_memory, open_engine
 from tests.engine.models.tiny_model import make_tiny_model
 from tests.kernels.emulated_device import EmulatedGpu, emulated_cupy
+from tests.kernels.emulated_device.cublas import Cublas
 from tests.kernels.emulated_device.gpu import OUT_OF_MEMORY, CUDADriverError, OutOfMemoryError
 
 INSUFFICIENT_DRIVER, NO_DEVICE, LAUNCH_FAILURE = 35, 100, 719
@@ -98,6 +101,15 @@ def test_running_out_of_memory_while_loading_can_be_tried_again(gpu, tiny, opera
     assert gpu.allocated_bytes == backend.memory().total_bytes
 
 
+def test_running_out_of_memory_is_told_even_if_free_memory_cannot_be_read(gpu, tiny):
+    backend = backend_of(tiny)
+    gpu.fail("malloc", OUT_OF_MEMORY)
+    gpu.fail("memGetInfo", CUDADriverError(1), after=1)
+    with pytest.raises(NotEnoughMemory) as caught:
+        load(backend)
+    assert caught.value.free_bytes == 0
+
+
 def test_cancelled_loading_frees_everything(gpu, tiny):
     control = GenerationControl()
     loading = backend_of(tiny).load(control)
@@ -161,6 +173,40 @@ def test_missing_nvrtc_is_a_typed_error(gpu, tiny):
     with pytest.raises(KernelCompileError, match="libnvrtc"):
         load(backend_of(tiny))
     assert gpu.allocated_bytes == 0
+
+
+def test_missing_kernel_files_are_a_typed_error(gpu, tiny, monkeypatch, tmp_path):
+    from engine.cuda import kernel_source
+
+    # A frozen build keeps its files in this folder.
+    monkeypatch.setattr(sys, "_MEIPASS", str(tmp_path), raising=False)
+    assert kernel_source.kernels_dir() == tmp_path / "kernels"
+    with pytest.raises(ModelFileMissing, match="kernels"):
+        load(backend_of(tiny))
+    assert gpu.allocated_bytes == 0
+
+
+def test_a_region_is_never_taken_for_more_than_it_holds(gpu, tiny):
+    backend = backend_of(tiny)
+    load(backend)
+    with pytest.raises(ValueError, match=r"region workspace\.q has .* needs"):
+        backend._block.array("workspace.q", (10_000, 4, 32), np.uint16)
+
+
+@pytest.mark.parametrize("fault", [None, LAUNCH_FAILURE])
+def test_cublas_is_only_taken_where_it_is_faster(tiny, fault):
+    # Our own kernels take no time here: the emulated cuBLAS computes, they do not.
+    cublas = Cublas()
+    with emulated_cupy(EmulatedGpu(executes=False, cublas=cublas)) as gpu:
+        backend = backend_of(tiny)
+        if fault is None:
+            load(backend)
+            assert cublas.calls > 0
+            assert backend._forward.prefill_product == backend._forward._ops.gemm
+        else:
+            gpu.fail("gemm", fault)
+            with pytest.raises(DeviceLost):
+                load(backend)
 
 
 def test_kernels_are_cached_where_the_caller_says(gpu, tiny, tmp_path, monkeypatch):

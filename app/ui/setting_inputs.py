@@ -135,9 +135,12 @@ class NumberEdit(QLineEdit):
     committed = Signal(str)
     stepped = Signal(int)
 
-    def __init__(self, theme: Theme, name: str, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, theme: Theme, name: str, none_label: str, parent: QWidget | None = None
+    ) -> None:
         super().__init__(parent)
         self._shown = ""
+        self.setPlaceholderText(none_label)
         self.setProperty("kind", "value")
         self.setAccessibleName(name)
         self.setAlignment(Qt.AlignmentFlag.AlignRight)
@@ -175,9 +178,12 @@ class NumberEdit(QLineEdit):
             super().keyPressEvent(event)
 
     def _on_theme(self) -> None:
-        """As wide as eight digits."""
-        digits = self._theme.font("thinking")
-        wide = QFontMetrics(digits).horizontalAdvance("0") * self._theme.metrics.value_chars
+        """As wide as a usual number, or as the word for none."""
+        metrics = QFontMetrics(self._theme.font("thinking"))
+        wide = max(
+            metrics.horizontalAdvance("0") * self._theme.metrics.value_chars,
+            metrics.horizontalAdvance(self.placeholderText()),
+        )
         self.setFixedWidth(wide + 2 * self._theme.metrics.gap_m)
 
     def _on_finished(self) -> None:

@@ -71,8 +71,8 @@ class SettingRow(QWidget):
             button.chosen.connect(self._choose)
             made = button
         else:
-            number = NumberEdit(theme, self._name, self)
-            number.setPlaceholderText(translated(field.none_label))
+            none_label = translated(field.none_label) if field.none_label else ""
+            number = NumberEdit(theme, self._name, none_label, self)
             number.committed.connect(self._on_committed)
             number.stepped.connect(self._on_stepped)
             made = number

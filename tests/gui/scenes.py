@@ -301,6 +301,25 @@ def scene_hidden(window: MainWindow) -> None:
     scene_done(window)
 
 
+def scene_no_gpu(window: MainWindow) -> None:
+    scene_done(window)
+    window.show_status(Status("q", "Processor", "", 31, 9.4, 1.92, 1_474, 8192))
+    window.show_notice(
+        Notice(
+            "no_gpu",
+            "No NVIDIA GPU was found, so the processor answers: slower, but just the same.",
+        )
+    )
+
+
+def scene_deleted(window: MainWindow) -> None:
+    scene_done(window)
+    window.chats.delete("c3")
+    window.show_conversations(
+        [item for item in summaries() if item.title != "Plan a week of dinners"], "c1"
+    )
+
+
 def scene_list_open(window: MainWindow) -> None:
     scene_done(window)
     window.panels.toggle("left")

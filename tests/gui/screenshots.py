@@ -64,6 +64,8 @@ SHOTS = (
     Shot("settings-light", scenes.scene_settings, height=1000),
     Shot("settings-dark", scenes.scene_settings, "dark", height=1000),
     Shot("search-light", scenes.scene_search, settings_open=False),
+    Shot("no-gpu-light", scenes.scene_no_gpu, settings_open=False),
+    Shot("deleted-dark", scenes.scene_deleted, "dark", settings_open=False),
     Shot("hidden-thinking-light", scenes.scene_hidden, settings_open=False),
     Shot("overlay-light", scenes.scene_list_open, width=860, height=700),
     Shot("narrow-light", scenes.scene_done, width=600, height=800),

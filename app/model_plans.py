@@ -7,7 +7,9 @@ from pathlib import Path
 
 from app.system_check import SystemReport, gigabytes
 from engine.api import MemoryPlan
-from engine.models.memory_plan import plan_memory
+from engine.cpu.cpu_backend import cpu_weight_dtype
+from engine.cpu.matrices import numba_installed
+from engine.models.memory_plan import WeightDtype, plan_memory
 from engine.models.model_catalog import CatalogModel
 from engine.models.model_config import ModelConfig
 from engine.models.model_files import open_model
@@ -31,7 +33,9 @@ def plan_catalog_model(
         EngineError: that copy is damaged.
     """
     config = ModelConfig.from_json(resources / "catalog" / model.model_id / "config.json")
-    return _planned(model.label, config, capacity_tokens, report)
+    # The weights of the catalog are stored as bfloat16, which only numba multiplies as it is.
+    cpu_weights: WeightDtype = "bfloat16" if numba_installed() else "float32"
+    return _planned(model.label, config, capacity_tokens, report, cpu_weights)
 
 
 def plan_local_model(path: Path, capacity_tokens: int, report: SystemReport) -> PlannedModel:
@@ -41,14 +45,18 @@ def plan_local_model(path: Path, capacity_tokens: int, report: SystemReport) -> 
         EngineError: it is no model that can be used, with the reason.
     """
     files = open_model(path)
-    return _planned(files.name, files.config, capacity_tokens, report)
+    return _planned(files.name, files.config, capacity_tokens, report, cpu_weight_dtype(files))
 
 
 def _planned(
-    label: str, config: ModelConfig, capacity_tokens: int, report: SystemReport
+    label: str,
+    config: ModelConfig,
+    capacity_tokens: int,
+    report: SystemReport,
+    cpu_weights: WeightDtype,
 ) -> PlannedModel:
     capacity_tokens = min(capacity_tokens, config.max_position_embeddings)
-    on_cpu = plan_memory(config, capacity_tokens, "cpu")
+    on_cpu = plan_memory(config, capacity_tokens, "cpu", cpu_weights=cpu_weights)
     fits_cpu = on_cpu.total_bytes <= report.free_ram_bytes
     free_gpu_bytes = report.gpu.free_bytes
     if not report.gpu_usable or free_gpu_bytes is None:
@@ -59,12 +67,9 @@ def _planned(
     text = _sentence(on_gpu, capacity_tokens, "GPU memory", free_gpu_bytes)
     if on_gpu.total_bytes <= free_gpu_bytes:
         return PlannedModel(label, text, fits=True)
-    if fits_cpu:
-        advice = (
-            " That is too little: close programs that use the GPU, or it answers on the processor."
-        )
-    else:
-        advice = " That is too little: close programs that use the GPU and check again."
+    other = "choose the processor in the settings" if fits_cpu else "check again"
+    joint = "or" if fits_cpu else "and"
+    advice = f" That is too little: close programs that use the GPU {joint} {other}."
     return PlannedModel(label, text + advice, fits_cpu)
 
 

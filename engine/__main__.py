@@ -8,16 +8,19 @@ import sys
 from pathlib import Path
 from typing import NoReturn
 
-from engine.api import SamplingParams, ThinkingParams
+from engine.api import Capability, SamplingParams, ThinkingParams
 from engine.dump_folder import DumpFolder
-from engine.errors import BadRequest, EngineError, LoadCancelled
+from engine.errors import BadRequest, EngineError
 from engine.open_engine import DEFAULT_CAPACITY_TOKENS, DEVICES, open_engine
 from engine.terminal_chat import (
     EXIT_BAD_INPUT,
+    EXIT_FAILED,
     EXIT_INTERRUPTED,
+    EXIT_OK,
     ChatOptions,
     TerminalChat,
     error_line,
+    exit_code,
     read_terminal_line,
 )
 
@@ -43,7 +46,8 @@ def build_parser() -> argparse.ArgumentParser:
     add("-i", dest="questions", action="append", metavar="PROMPT",
         help="ask this and quit; may be given several times, as turns of one chat")  # fmt: skip
     add("-y", dest="system", default="", metavar="SYSTEM", help="system prompt")
-    add("-r", dest="reasoning", type=int, choices=(0, 1), default=1, help="thinking (default 1)")
+    add("-r", dest="reasoning", type=int, choices=(0, 1),
+        help="thinking (default 1 where the model can)")  # fmt: skip
     add("-s", dest="seed", type=int, metavar="SEED", help="seed (default: drawn)")
     add("-k", dest="top_k", type=int, metavar="TOPK", help="top-k (default 20; 0 is off)")
     add("-t", dest="temperature", type=float, metavar="TEMPERATURE",
@@ -61,9 +65,9 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def chat_options(arguments: argparse.Namespace) -> ChatOptions:
+def chat_options(arguments: argparse.Namespace, model_thinks: bool = True) -> ChatOptions:
     """The options of the chat, checked. Raises BadRequest."""
-    thinking = bool(arguments.reasoning)
+    thinking = model_thinks and arguments.reasoning != 0
     temperature, top_p, top_k = _THINKING_DEFAULTS if thinking else _PLAIN_DEFAULTS
     if arguments.max_new_tokens is not None and arguments.max_new_tokens < 1:
         raise BadRequest("--max-new-tokens", arguments.max_new_tokens, "1 or more")
@@ -89,20 +93,25 @@ def chat_options(arguments: argparse.Namespace) -> ChatOptions:
 
 def run_chat(arguments: argparse.Namespace) -> int:
     """Open, load and chat; the exit code. Raises EngineError for bad arguments and files."""
-    options = chat_options(arguments)
+    chat_options(arguments)  # what is wrong with them is told before a file is read
     dump = DumpFolder(arguments.dump) if arguments.dump else None
     wanted = DEFAULT_CAPACITY_TOKENS if arguments.context is None else arguments.context
     engine = open_engine(arguments.model, arguments.device, wanted, dump=dump)
     try:
-        capacity = engine.info().capacity_tokens
-        if arguments.context is not None and capacity < arguments.context:
-            raise BadRequest("--context", arguments.context, f"at most {capacity} for this model")
+        info = engine.info()
+        if arguments.context is not None and info.capacity_tokens < arguments.context:
+            expected = f"at most {info.capacity_tokens} for this model"
+            raise BadRequest("--context", arguments.context, expected)
+        thinks = Capability.THINKING in info.capabilities
+        if arguments.reasoning == 1 and not thinks:
+            print(f"note: {info.model} does not think; -r 1 changes nothing", file=sys.stderr)
+        options = chat_options(arguments, thinks)
         chat = TerminalChat(engine, options, sys.stdout, sys.stderr)
         chat.load()
         if not arguments.questions:
             return chat.talk(read_terminal_line)
         code = chat.ask_all(arguments.questions)
-        if dump:
+        if dump and code == EXIT_OK:
             dump.write()
         return code
     finally:
@@ -111,20 +120,26 @@ def run_chat(arguments: argparse.Namespace) -> int:
 
 def main() -> int:
     """Run the command line; the exit code: 0, 1 failed, 2 bad arguments or files, 130 Ctrl-C."""
-    for stream in (sys.stdout, sys.stderr):
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            # Answers hold any character, whatever the terminal's locale says.
+            # Questions and answers hold any character, whatever the terminal's locale says.
             stream.reconfigure(encoding="utf-8", errors="replace")
     arguments = build_parser().parse_args()
     try:
         return run_chat(arguments)
-    except LoadCancelled:
-        return EXIT_INTERRUPTED
     except EngineError as error:
-        print(error_line(error), file=sys.stderr)
-        return EXIT_BAD_INPUT
+        code = exit_code(error)
+        if code != EXIT_INTERRUPTED:
+            print(error_line(error), file=sys.stderr)
+        return code
+    except MemoryError:
+        print("error: the main memory is full", file=sys.stderr)
+        return EXIT_FAILED
     except (KeyboardInterrupt, BrokenPipeError):
         return EXIT_INTERRUPTED
+    except OSError as error:  # the disk that stdout goes to is full, the terminal is gone
+        print(f"error: cannot go on: {error.strerror or error}", file=sys.stderr)
+        return EXIT_FAILED
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
-from typing import TextIO
+from typing import TextIO, assert_never
 
 from engine.api import (
     Channel,
@@ -29,11 +29,40 @@ from engine.api import (
     ThinkingParams,
     generate,
 )
-from engine.errors import BadRequest, EngineError, PromptTooLong
+from engine.errors import (
+    BadModelFile,
+    BadRequest,
+    DriverTooOld,
+    EngineError,
+    FolderNotWritable,
+    LoadCancelled,
+    ModelFileMissing,
+    NoCudaDevice,
+    PromptTooLong,
+    UnsupportedModel,
+)
 
 EXIT_OK, EXIT_FAILED, EXIT_BAD_INPUT, EXIT_INTERRUPTED = 0, 1, 2, 130
 
+_BAD_INPUT = (
+    BadModelFile,
+    BadRequest,
+    DriverTooOld,
+    FolderNotWritable,
+    ModelFileMissing,
+    NoCudaDevice,
+    PromptTooLong,
+    UnsupportedModel,
+)
+
 _DIM, _PLAIN = "\x1b[2m", "\x1b[0m"
+
+# A model may write escape sequences, which a terminal would obey: pictures stand for them there.
+_PICTURES = {
+    **{code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in "\t\n"},
+    0x7F: "\u2421",
+    **dict.fromkeys(range(0x80, 0xA0), "\ufffd"),
+}
 
 
 @dataclass(frozen=True)
@@ -77,26 +106,19 @@ class TerminalChat:
             EngineError: as the engine's `load`; LoadCancelled after Ctrl-C.
         """
         control = GenerationControl()
-        shown = -1
-        with _cancel_on_interrupt(control):
+        progress = _ProgressLine(self._err)
+        with _cancel_on_interrupt(control), progress:
             for event in self._engine.load(control):
-                if isinstance(event, LoadProgress) and self._err.isatty():
-                    percent = 100 * event.done_bytes // max(1, event.total_bytes)
-                    if percent != shown:
-                        self._say(f"\rloading {percent} %", end="")
-                        shown = percent
-        if shown >= 0:
-            self._say("\r" + " " * 20 + "\r", end="")
+                if isinstance(event, LoadProgress):
+                    progress.show("loading", event.done_bytes, event.total_bytes)
 
     def ask_all(self, questions: Sequence[str]) -> int:
         """Ask one question after the other; the exit code. Stops at the first that fails."""
         for question in questions:
             turn = self._ask(question)
             if turn.failed is not None:
-                error = turn.failed.error
-                self._say(f"error: {error}")
-                bad_input = isinstance(error, BadRequest | PromptTooLong)
-                return EXIT_BAD_INPUT if bad_input else EXIT_FAILED
+                self._say(error_line(turn.failed.error))
+                return exit_code(turn.failed.error)
             if turn.finished and turn.finished.reason is FinishReason.CANCELLED:
                 return EXIT_INTERRUPTED
         return EXIT_OK
@@ -116,7 +138,7 @@ class TerminalChat:
                 continue
             turn = self._ask(question)
             if turn.failed is not None:
-                self._say(f"error: {turn.failed.error}")
+                self._say(error_line(turn.failed.error))
 
     def _ask(self, question: str) -> _Turn:
         """Generate one reply, showing it; the conversation grows unless it failed."""
@@ -131,17 +153,23 @@ class TerminalChat:
         )
         turn = _Turn()
         control = GenerationControl()
-        with _cancel_on_interrupt(control):
+        progress = _ProgressLine(self._err)
+        with _cancel_on_interrupt(control), progress:
             for event in generate(self._engine, request, control):
                 match event:
+                    case PrefillProgress(done_tokens=done, total_tokens=total):
+                        progress.show("reading the prompt", done, total)
                     case Delta(channel=channel, text=text):
+                        progress.clear()
                         self._take_delta(turn, channel, text)
                     case Finished():
                         turn.finished = event
                     case Failed():
                         turn.failed = event
-                    case PrefillProgress() | LoadProgress():
+                    case LoadProgress():
                         pass
+                    case _:
+                        assert_never(event)
         if turn.finished is not None:
             self._messages += [user, ChatMessage(Role.ASSISTANT, turn.answer, turn.thinking)]
             self._end_turn(turn, turn.finished)
@@ -158,11 +186,11 @@ class TerminalChat:
         if channel is Channel.ANSWER:
             if first and turn.thinking:
                 self._write(self._thinking_stream(), "\n\n")
-            self._write(self._out, text)
+            self._write(self._out, shown_on(self._out, text))
         elif self._out.isatty():
-            self._write(self._out, f"{_DIM}{text}{_PLAIN}")
+            self._write(self._out, f"{_DIM}{shown_on(self._out, text)}{_PLAIN}")
         else:
-            self._write(self._err, text)
+            self._write(self._err, shown_on(self._err, text))
 
     def _thinking_stream(self) -> TextIO:
         # Piped, stdout carries the answer alone.
@@ -195,8 +223,8 @@ class TerminalChat:
             "device": info.device,
         }
 
-    def _say(self, text: str, end: str = "\n") -> None:
-        self._write(self._err, text + end)
+    def _say(self, text: str) -> None:
+        self._write(self._err, text + "\n")
 
     @staticmethod
     def _write(stream: TextIO, text: str) -> None:
@@ -204,18 +232,63 @@ class TerminalChat:
         stream.flush()
 
 
+class _ProgressLine:
+    """A line of percents that writes over itself; nothing where `stream` is no terminal.
+
+    Leaving its context clears it.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._shown = ""
+
+    def __enter__(self) -> None:
+        """Nothing is shown yet."""
+
+    def __exit__(self, *error: object) -> None:
+        self.clear()
+
+    def show(self, what: str, done: int, total: int) -> None:
+        """Write "what N %" if that has changed."""
+        line = f"{what} {100 * done // max(1, total)} %"
+        if line != self._shown and self._stream.isatty():
+            self._stream.write("\r" + line)
+            self._stream.flush()
+            self._shown = line
+
+    def clear(self) -> None:
+        """Blank the line out, if there is one."""
+        if self._shown:
+            self._stream.write("\r" + " " * len(self._shown) + "\r")
+            self._stream.flush()
+            self._shown = ""
+
+
 def banner(stats: GenerationStats, reason: FinishReason) -> str:
-    """The line after an answer: tokens/s, tokens, seconds, and the end if it is no usual one."""
+    """The line after an answer: tokens/s, tokens, seconds, and the end if it is no usual one.
+
+    The first speed is that of decoding, the second that of reading the prompt. A single token has
+    no decoding: its speed counts the whole time.
+    """
     seconds = stats.prefill_s + stats.decode_s
+    tokens = stats.generated_tokens
+    speed = stats.decode_tokens_per_s or (tokens / seconds if seconds > 0 else 0.0)
     line = (
-        f"[{stats.decode_tokens_per_s:.1f} tokens/s, {stats.generated_tokens} tokens, "
-        f"{seconds:.1f} s; prompt {stats.prompt_tokens} tokens"
+        f"[{speed:.1f} tokens/s, {tokens} token{'' if tokens == 1 else 's'}, {seconds:.1f} s; "
+        f"prompt {stats.prompt_tokens} tokens"
     )
     if stats.reused_tokens:
         line += f", {stats.reused_tokens} reused"
+    if stats.prefill_s > 0:
+        line += f", {stats.prefill_tokens_per_s:.1f} tokens/s"
     if reason is not FinishReason.END:
         line += f"; ended by {reason.value}"
     return line + "]"
+
+
+def shown_on(stream: TextIO, text: str) -> str:
+    """`text` as it may be written to `stream`: without control characters on a terminal."""
+    return text.translate(_PICTURES) if stream.isatty() else text
 
 
 @contextmanager
@@ -234,9 +307,25 @@ def _cancel_on_interrupt(control: GenerationControl) -> Iterator[None]:
 
 def read_terminal_line() -> str:
     """One line of stdin, after a prompt sign where it is a terminal. Raises EOFError at its end."""
-    return input("> " if sys.stdin.isatty() else "")
+    if sys.stdin is None:  # the shell closed it
+        raise EOFError
+    if not sys.stdin.isatty():
+        return input()
+    if sys.stdout.isatty():
+        return input("> ")
+    # `input` would write its sign to stdout, which carries the answers alone.
+    sys.stderr.write("> ")
+    sys.stderr.flush()
+    return input()
 
 
 def error_line(error: EngineError) -> str:
     """`error` as one line."""
     return "error: " + " ".join(str(error).split())
+
+
+def exit_code(error: EngineError) -> int:
+    """2 for what other arguments or files would mend, 130 for Ctrl-C, else 1."""
+    if isinstance(error, LoadCancelled):
+        return EXIT_INTERRUPTED
+    return EXIT_BAD_INPUT if isinstance(error, _BAD_INPUT) else EXIT_FAILED

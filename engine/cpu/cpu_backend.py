@@ -172,12 +172,15 @@ class CpuBackend:
         """
         model = self._loaded()
         self._pending[slot] = None
-        normed = model.forward([Segment(self._caches[slot], token_ids)], dump)
-        if dump:
-            dump("logits", model.logits(normed))
-        if not sample:
-            return None
-        token = self._samplers[slot].draw(model.logits(normed[-1:])[0])
+        # NaN and infinity are found in the logits; NumPy's warnings about them help nobody.
+        with np.errstate(all="ignore"):
+            normed = model.forward([Segment(self._caches[slot], token_ids)], dump)
+            if dump:
+                dump("logits", model.logits(normed))
+            if not sample:
+                return None
+            logits = model.logits(normed[-1:])[0]
+        token = self._samplers[slot].draw(logits)
         self._pending[slot] = token.token_id
         return token
 
@@ -201,7 +204,8 @@ class CpuBackend:
             live = list(segments)
             if not live:
                 break
-            rows = model.logits(model.forward(list(segments.values())))
+            with np.errstate(all="ignore"):
+                rows = model.logits(model.forward(list(segments.values())))
             for slot, logits in zip(live, rows, strict=True):
                 token = self._samplers[slot].draw(logits)
                 self._pending[slot] = token.token_id

@@ -6,15 +6,38 @@ import os
 import signal
 import subprocess
 import sys
+import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from engine import __main__ as command
-from engine.api import Channel, SamplingParams, ThinkingParams
-from engine.errors import NumericalError, PromptTooLong
+from engine.api import Channel, FinishReason, GenerationStats, SamplingParams, ThinkingParams
+from engine.errors import (
+    BadModelFile,
+    DeviceLost,
+    LoadCancelled,
+    NoCudaDevice,
+    NotEnoughMemory,
+    NumericalError,
+    PromptTooLong,
+)
 from engine.scripted_engine import ScriptedEngine, ScriptedReply, reply_of_texts, scripted_info
-from engine.terminal_chat import ChatOptions, TerminalChat
+from engine.terminal_chat import ChatOptions, TerminalChat, banner, read_terminal_line
+from tests.engine.models.tiny_model import make_tiny_model
+
+
+@pytest.fixture
+def nan_folder(tmp_path):
+    """A tiny model whose weights are infinite from the second layer on."""
+    folder = make_tiny_model(tmp_path / "infinite", dtype="F32")
+    path = folder / "model.safetensors"
+    data = bytearray(path.read_bytes())
+    data[-64_000:-60_000] = np.full(1000, 1e38, "<f4").tobytes()
+    path.write_bytes(data)
+    return folder
+
 
 REPLY = reply_of_texts("Let me see.", "It is Paris.")
 
@@ -53,6 +76,44 @@ def test_the_banner_tells_speed_tokens_and_seconds():
     banner = err.getvalue().splitlines()[-1]
     for word in ("tokens/s", "6 tokens", " s;"):
         assert word in banner
+
+
+def stats(tokens, decode_s):
+    return GenerationStats(
+        prompt_tokens=10,
+        reused_tokens=6,
+        thinking_tokens=0,
+        answer_tokens=tokens,
+        prefill_s=0.5,
+        decode_s=decode_s,
+        first_token_s=0.5,
+        thinking_s=0,
+        seed=1,
+        context_tokens=10 + tokens,
+        token_ids=tuple(range(tokens)),
+    )
+
+
+def test_the_banner_tells_the_speed_of_each_phase_and_an_unusual_end():
+    assert banner(stats(11, 2.0), FinishReason.END) == (
+        "[5.0 tokens/s, 11 tokens, 2.5 s; prompt 10 tokens, 6 reused, 8.0 tokens/s]"
+    )
+    # One token has no decoding of its own.
+    assert banner(stats(1, 0.0), FinishReason.CANCELLED).startswith(
+        "[2.0 tokens/s, 1 token, 0.5 s;"
+    )
+    assert banner(stats(1, 0.0), FinishReason.CANCELLED).endswith("; ended by cancelled]")
+
+
+def test_a_terminal_is_not_sent_the_escape_sequences_that_a_model_writes():
+    reply = reply_of_texts("\x1b]0;t\x07", "a\x1b[2J\x9bb\tc\n")
+    made, _, out, _ = chat([reply], out=Terminal())
+    made.ask_all(["Where?"])
+    assert "\u241b]0;t\u2407" in out.getvalue()
+    assert out.getvalue().endswith("a\u241b[2J\ufffdb\tc\n\n")
+    piped, _, out, _ = chat([reply])
+    piped.ask_all(["Where?"])
+    assert out.getvalue() == "a\x1b[2J\x9bb\tc\n\n"
 
 
 def test_turns_share_one_conversation_with_its_system_prompt():
@@ -123,6 +184,16 @@ def test_ctrl_c_cancels_the_reply_and_keeps_what_came():
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+def test_ctrl_c_while_loading_ends_with_130(tiny_folder, monkeypatch, capsys):
+    def cancelled(self, control):
+        raise LoadCancelled
+        yield
+
+    monkeypatch.setattr("engine.generation.TextEngine.load", cancelled)
+    code, out, err = run_command(monkeypatch, capsys, "chat", tiny_folder, "-i", "a")
+    assert (code, out, err) == (130, "", "")
+
+
 def test_loading_shows_progress_on_a_terminal_only():
     made, _, _, err = chat([REPLY])
     made.load()
@@ -135,6 +206,15 @@ def test_loading_shows_progress_on_a_terminal_only():
         shown,
     ).load()
     assert "loading 75 %" in shown.getvalue()
+
+
+def test_reading_a_prompt_shows_progress_and_leaves_no_trace_of_it():
+    made, _, _, err = chat([REPLY])
+    made._err = shown = Terminal()
+    made.ask_all(["Where does this long river flow?"])
+    last_written = shown.getvalue().split("reading the prompt 100 %", 1)[1]
+    assert last_written.startswith("\r" + " " * 24 + "\rLet")
+    assert err.getvalue() == ""
 
 
 def run_command(monkeypatch, capsys, *arguments):
@@ -173,6 +253,106 @@ def test_a_bad_argument_is_one_line_and_exit_code_2(
     assert err.count("\n") == 1
     assert err.startswith("error: ")
     assert word in err
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (NotEnoughMemory(2, 1, "main memory"), 1),
+        (DeviceLost("x"), 1),
+        (NoCudaDevice("x"), 2),
+        (BadModelFile("x", "y"), 2),
+        (MemoryError(), 1),
+        (OSError(28, "No space left on device"), 1),
+        (BrokenPipeError(), 130),
+        (KeyboardInterrupt(), 130),
+    ],
+)
+def test_every_fault_while_loading_is_at_most_one_line_and_its_exit_code(
+    tiny_folder, monkeypatch, capsys, error, code
+):
+    def failing(self, control):
+        raise error
+        yield
+
+    monkeypatch.setattr("engine.generation.TextEngine.load", failing)
+    found, out, err = run_command(monkeypatch, capsys, "chat", tiny_folder, "-i", "a")
+    assert (found, out) == (code, "")
+    assert err.count("\n") == (code != 130)
+    assert "Traceback" not in err
+
+
+def test_a_model_that_cannot_think_is_sampled_as_without_thinking_and_says_so(monkeypatch, capsys):
+    plain = replace(scripted_info("Plain"), capabilities=frozenset())
+    engines = []
+
+    def open_scripted(*arguments, **options):
+        engines.append(ScriptedEngine([reply_of_texts("", "Yes.")], info=plain))
+        return engines[-1]
+
+    monkeypatch.setattr(command, "open_engine", open_scripted)
+    _, _, err = run_command(monkeypatch, capsys, "chat", "m", "-i", "a")
+    assert "note" not in err
+    _, _, err = run_command(monkeypatch, capsys, "chat", "m", "-i", "a", "-r", "1")
+    assert "note: Plain does not think; -r 1 changes nothing\n" in err
+    for engine in engines:
+        assert engine.requests[0].sampling.temperature == 0.7
+        assert not engine.requests[0].thinking.enabled
+
+
+def test_a_failed_reply_leaves_no_dump(nan_folder, tmp_path, monkeypatch, capsys):
+    code, _, _ = run_command(
+        monkeypatch, capsys, "chat", nan_folder, "-i", "a", "--dump", tmp_path / "d",
+        "--device", "cpu",
+    )  # fmt: skip
+    assert code == 1
+    assert list((tmp_path / "d").iterdir()) == []
+
+
+@pytest.mark.filterwarnings("default")
+def test_infinite_weights_end_in_one_line_without_warnings(nan_folder, monkeypatch, capsys):
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        code, out, err = run_command(
+            monkeypatch, capsys, "chat", nan_folder, "-i", "a", "--device", "cpu"
+        )
+    assert (code, out) == (1, "")
+    assert err.startswith("error: not a finite number in the logits")
+    assert (err.count("\n"), [str(w.message) for w in seen]) == (1, [])
+
+
+def test_questions_from_a_pipe_may_hold_bytes_that_are_no_text(tiny_folder):
+    command_line = [
+        sys.executable, "-m", "engine", "chat", str(tiny_folder), "-t", "0", "--device", "cpu",
+        "--max-new-tokens", "2",
+    ]  # fmt: skip
+    done = subprocess.run(
+        command_line,
+        input=b"hi \xff\xfe",
+        capture_output=True,
+        check=False,
+        env={**os.environ, "PYTHONUTF8": "1"},
+    )
+    assert (done.returncode, b"Traceback" in done.stderr) == (0, False)
+    assert b"2 tokens" in done.stderr
+
+
+class Keyboard(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_the_prompt_sign_does_not_go_into_a_piped_stdout(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "stdin", Keyboard("One?\n"))
+    assert read_terminal_line() == "One?"
+    output = capsys.readouterr()
+    assert (output.out, output.err) == ("", "> ")
+
+
+def test_a_closed_stdin_ends_the_chat(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", None)
+    made, _, _, _ = chat([REPLY])
+    assert made.talk(read_terminal_line) == 0
 
 
 def test_json_without_a_prompt_is_refused(tiny_folder, monkeypatch, capsys):

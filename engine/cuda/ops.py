@@ -30,12 +30,13 @@ _TURING_SHARED_BYTES = 48 * 1024
 # tiles fit twice and are faster (headers of gemm.cu and attention_prefill.cu).
 _LARGE_SHARED_MEMORY = (80, 90, 100, 103)
 
-# Entry point: rows of T, columns of N, threads, dynamic shared bytes (header of gemm.cu).
-_GEMM_TILES = {
-    "gemm_bf16_32x16": (32, 16, 256, 16384),
-    "gemm_bf16": (64, 64, 128, 49152),
-    "gemm_bf16_128x128": (128, 128, 128, 49152),
-    "gemm_bf16_128x256": (128, 256, 256, 98304),
+# Entry point: rows of T, columns of N, threads, dynamic shared bytes (header of gemm.cu), and the
+# relative time of one output where the device is full.
+GEMM_TILES = {
+    "gemm_bf16_32x16": (32, 16, 256, 16384, 4.0),
+    "gemm_bf16": (64, 64, 128, 49152, 2.0),
+    "gemm_bf16_128x128": (128, 128, 128, 49152, 1.2),
+    "gemm_bf16_128x256": (128, 256, 256, 98304, 1.0),
 }
 
 
@@ -114,27 +115,47 @@ class Ops:
         accumulate: bool = False,
     ) -> None:
         """Compute out [T, N] float32 = (or +=) x [T, K] @ weight [N, K]^T, for any T."""
+        entry = self.gemm_entry(rows, weight.shape[0])
+        self.launch_gemm(entry, out, x, weight, rows, accumulate=accumulate)
+
+    def launch_gemm(
+        self,
+        entry: str,
+        out: DeviceArray,
+        x: DeviceArray,
+        weight: DeviceArray,
+        rows: int,
+        *,
+        accumulate: bool = False,
+    ) -> None:
+        """Compute the product by one entry point of gemm.cu."""
         n, k = weight.shape
-        name = self._gemm_entry(rows, n)
-        tile_t, tile_n, threads, shared = _GEMM_TILES[name]
+        tile_t, tile_n, threads, shared = GEMM_TILES[entry][:4]
         if self._device.compute_capability < 80:
             shared = min(shared, _TURING_SHARED_BYTES)
-        kernel = self._library.kernel("gemm", name, shared)
+        kernel = self._library.kernel("gemm", entry, shared)
         arguments = (out, x, weight, _i32(rows), _i32(n), _i32(k), _i32(accumulate))
         grid = (_blocks(rows, tile_t), _blocks(n, tile_n))
         kernel(grid, (threads,), arguments, shared_mem=shared)
 
-    def _gemm_entry(self, rows: int, n: int) -> str:
-        """The largest tile that still gives every multiprocessor work."""
+    def gemm_entry(self, rows: int, n: int) -> str:
+        """Choose the entry point that should take the least time (tests/bench/bench_gemm.py).
+
+        Above 32 rows: whole rounds over all multiprocessors, times the tile's outputs, times what
+        one output costs in that tile.
+        """
         if rows <= 32:
             return "gemm_bf16_32x16"
-        for name, waves in (("gemm_bf16_128x256", 2), ("gemm_bf16_128x128", 2)):
-            tile_t, tile_n, _, shared = _GEMM_TILES[name]
-            fits = shared <= _TURING_SHARED_BYTES or self._large_tiles
+
+        def cost(entry: str) -> float:
+            tile_t, tile_n, _, _, per_output = GEMM_TILES[entry]
             tiles = _blocks(rows, tile_t) * _blocks(n, tile_n)
-            if fits and tiles >= waves * self._device.multiprocessors:
-                return name
-        return "gemm_bf16"
+            return _blocks(tiles, self._device.multiprocessors) * tile_t * tile_n * per_output
+
+        entries = ["gemm_bf16", "gemm_bf16_128x128"]
+        if self._large_tiles:
+            entries.append("gemm_bf16_128x256")
+        return min(entries, key=cost)
 
     def qk_norm_rope(
         self,

@@ -26,6 +26,7 @@ from app.settings_controller import SettingsController
 from app.status_board import StatusBoard
 from app.title import title_from_question
 from engine.api import (
+    Capability,
     Channel,
     Delta,
     EngineInfo,
@@ -89,6 +90,7 @@ class ChatController:
         ports.chats.is_busy = self.is_busy
         ports.models.ready = self._on_model_ready
         ports.models.failed = self._on_model_failed
+        ports.models.advanced = self._show_wait
 
     def is_busy(self, conversation_id: str) -> bool:
         """Whether a chat has a reply that is running or waits."""
@@ -189,7 +191,7 @@ class ChatController:
         request_id = self._ports.new_id()
         settings = self._ports.settings.settings
         self._view.hide_notice("reply")
-        base = replace(waiting.base, model=self._ports.status.status.model)
+        base = self._fitted(waiting.base)
         try:
             request = request_for(request_id, chat, waiting.exchange_id, base, settings)
         except EngineError as error:
@@ -206,7 +208,21 @@ class ChatController:
             self._ports.engine.generate(request),
             self._ports.clock(),
         )
+        if base.thinking_enabled is not waiting.base.thinking_enabled:
+            self._show_started(self._running)
         self._set_state(ChatState.PREFILLING)
+
+    def _fitted(self, base: Reply) -> Reply:
+        """The reply as the loaded model will give it: named, and without a thinking it lacks."""
+        info = self._ports.models.info
+        can_think = info is None or Capability.THINKING in info.capabilities
+        thinking = base.thinking_enabled and (can_think or bool(base.thinking))
+        return replace(base, model=self._ports.status.status.model, thinking_enabled=thinking)
+
+    def _show_started(self, running: RunningReply) -> None:
+        exchange = self._put_reply(running.conversation_id, running.exchange_id, running.base)
+        if exchange is not None and self._is_shown(running):
+            self._view.show_exchange(exchange)
 
     def _on_delta(self, running: RunningReply, delta: Delta) -> None:
         if running.stopping:
@@ -306,3 +322,20 @@ class ChatController:
 
     def _show_state(self) -> None:
         self._view.show_chat_state(self.state_of(self._ports.chats.shown_id))
+        self._show_wait()
+
+    def _show_wait(self) -> None:
+        """Tell what the shown chat's reply waits for before its prompt is read."""
+        shown_id = self._ports.chats.shown_id
+        waiting = next((each for each in self._queue if each.conversation_id == shown_id), None)
+        if waiting is None:
+            if self._running is not None and self._is_shown(self._running):
+                self._view.show_wait(self._running.exchange_id, "", None)
+            return
+        text, share = "", None
+        if self._running is not None:
+            text = "Waiting for the answer in another chat"
+        elif self._ports.models.loading is not None:
+            label, share = self._ports.models.loading
+            text = f"Loading {label}: {share:.0%}"
+        self._view.show_wait(waiting.exchange_id, text, share)

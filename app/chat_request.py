@@ -43,13 +43,12 @@ def request_for(
     settings: Settings,
 ) -> GenerationRequest:
     """The request for a new reply, or for the rest of `base` where it already holds text."""
-    thinking = thinking_params(settings)
+    # In the mode in which the reply began, whatever the switch says now.
+    thinking = ThinkingParams(base.thinking_enabled, thinking_params(settings).budget_tokens)
     prefix = None
     if base.thinking or base.answer:
         closed = base.thinking_closed or bool(base.answer)
         prefix = ReplyPrefix(base.thinking, closed, base.answer)
-        # A reply goes on in the mode in which it began, whatever the switch says now.
-        thinking = ThinkingParams(base.thinking_enabled, thinking.budget_tokens)
     return GenerationRequest(
         request_id=request_id,
         messages=messages_for(conversation, exchange_id, settings.system_prompt),

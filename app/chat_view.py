@@ -35,7 +35,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from app.conversation import Conversation, ConversationSummary, Exchange
     from app.settings import Settings
-    from engine.api import Channel
+    from engine.api import Capability, Channel
 
 
 class ModelState(Enum):
@@ -131,12 +131,23 @@ class ChatView(Protocol):
         """Show how much of the prompt has been read."""
         ...
 
+    def show_wait(self, exchange_id: str, text: str, share: float | None) -> None:
+        """Say what a reply that has not begun waits for, and how far that is (0..1, if known).
+
+        An empty text: it waits for nothing but its own prompt.
+        """
+        ...
+
     def show_chat_state(self, state: ChatState) -> None:
         """Send or Stop, thinking timer, Answer now."""
         ...
 
     def show_models(self, choices: Sequence[ModelChoice], active_id: str | None) -> None:
         """Fill the model picker of the header."""
+        ...
+
+    def show_capabilities(self, capabilities: frozenset[Capability]) -> None:
+        """Disable what the active model cannot do; all of it is possible until it is known."""
         ...
 
     def show_status(self, status: Status) -> None:

@@ -29,7 +29,7 @@ from app.model_records import LoadMarker, ModelRecord
 from app.settings import Settings
 from app.settings_controller import Jobs, SettingsController
 from app.status_board import StatusBoard
-from engine.api import EngineInfo, GenerationControl
+from engine.api import Capability, EngineInfo, GenerationControl
 from engine.errors import EngineError, LoadCancelled
 
 LOADABLE = (ModelState.ON_DISK, ModelState.FAILED)
@@ -63,7 +63,8 @@ class _Known:
 class ModelController:
     """Holds one ModelState per model and the one loaded engine.
 
-    `ready(info)` is called when a model can answer, `failed(text)` when the one asked for cannot.
+    `ready(info)` is called when a model can answer, `failed(text)` when the one asked for cannot,
+    `advanced()` when `loading` tells something new.
     """
 
     def __init__(self, view: ChatView, ports: ModelPorts) -> None:
@@ -76,10 +77,12 @@ class ModelController:
         self._loading_id = ""
         self._load_control: GenerationControl | None = None
         self._info: EngineInfo | None = None
+        self._capabilities: dict[str, frozenset[Capability]] = {}
         self._users = 0
         self._last_used_at = ports.clock()
         self.ready: Callable[[EngineInfo], None] = lambda info: None
         self.failed: Callable[[str], None] = lambda text: None
+        self.advanced: Callable[[], None] = lambda: None
 
     @property
     def active_id(self) -> str:
@@ -90,6 +93,12 @@ class ModelController:
     def info(self) -> EngineInfo | None:
         """The loaded model; None while none can answer."""
         return self._info if self._load_id == "" else None
+
+    @property
+    def loading(self) -> tuple[str, float] | None:
+        """Label of the model that is being loaded, and how far that is (0..1)."""
+        known = self._models.get(self._loading_id)
+        return None if known is None else (known.record.label, known.progress)
 
     def state(self, model_id: str) -> ModelState:
         """Where one model stands."""
@@ -258,6 +267,7 @@ class ModelController:
                 done, total = event.progress.done_bytes, event.progress.total_bytes
                 detail = f"{size_text(done)} of {size_text(total)}"
                 self._change(self._loading_id, ModelState.LOADING, done / max(1, total), detail)
+                self.advanced()
             case ModelLoaded() if event.load_id == self._load_id:
                 self._on_loaded(event.info)
             case LoadFailed() if event.load_id == self._load_id:
@@ -285,6 +295,9 @@ class ModelController:
         self._view.hide_notice("reload")
         self._change(model_id, ModelState.LOADING)
         self._ports.marker.set(model_id)
+        # What was found at an earlier load holds; of a new model nothing is known yet.
+        possible = self._capabilities.get(model_id, frozenset(Capability))
+        self._view.show_capabilities(possible)
         self._ports.status.change(phase=f"Loading {self._label(model_id)}")
         self._load_control = self._ports.engine.load(
             LoadRequest(
@@ -319,6 +332,8 @@ class ModelController:
         model_id = self._loading_id
         self._end_load()
         self._info = info
+        self._capabilities[model_id] = info.capabilities
+        self._view.show_capabilities(info.capabilities)
         self._last_used_at = self._ports.clock()
         self._change(model_id, ModelState.READY)
         self._ports.status.change(

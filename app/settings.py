@@ -357,15 +357,19 @@ def with_section_defaults(settings: Settings, section: str) -> Settings:
     return settings
 
 
-def warnings(settings: Settings) -> dict[str, str]:
-    """Sentences to show under a setting, by its name; nothing here is forbidden."""
+def warnings(settings: Settings, *, can_think: bool = True) -> dict[str, str]:
+    """Sentences to show under a setting, by its name; nothing here is forbidden.
+
+    `can_think` is false where the model in use does not think, whatever the switch says.
+    """
     texts: dict[str, str] = {}
-    if settings.thinking_enabled and settings.temperature == 0.0:
+    thinks = settings.thinking_enabled and can_think
+    if thinks and settings.temperature == 0.0:
         texts["temperature"] = (
             "At temperature 0 a thinking model tends to repeat itself without end; 0.6 is advised."
         )
     budget, longest = settings.thinking_budget_tokens, settings.max_new_tokens
-    if settings.thinking_enabled and longest is not None and (budget or 0) >= longest:
+    if thinks and longest is not None and (budget or 0) >= longest:
         texts["max_new_tokens"] = (
             "The longest reply is not longer than the thinking budget, so the answer may be cut "
             "before it begins."

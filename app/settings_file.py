@@ -210,10 +210,6 @@ def _window_of(stored: object) -> WindowState:
         width = stored.get(name)
         if isinstance(width, int) and not isinstance(width, bool) and 0 <= width <= 10_000:
             values[name] = width
-    for name in ("list_width", "settings_width"):
-        width = stored.get(name)
-        if isinstance(width, int) and not isinstance(width, bool) and 0 <= width <= 10_000:
-            values[name] = width
     geometry = stored.get("geometry")
     if isinstance(geometry, str) and len(geometry) < 10_000 and geometry.isascii():
         values["geometry"] = geometry

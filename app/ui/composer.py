@@ -103,6 +103,8 @@ class Composer(QFrame):
         super().__init__(parent)
         self._theme = theme
         self._busy = False
+        self._can_think = True
+        self._thinking_enabled = True
         self.setObjectName("composer")
         self.edit = ComposerEdit(self)
         self.edit.setAccessibleName(self.tr("Question"))
@@ -114,7 +116,6 @@ class Composer(QFrame):
         self.edit.document().documentLayout().documentSizeChanged.connect(self._fit)
         self.thinking = TextButton("", "pill", self)
         self.thinking.setCheckable(True)
-        self.thinking.setToolTip(self.tr("Whether the model thinks before it answers"))
         self.thinking.clicked.connect(self.thinking_toggled)
         self.send = TextButton(self.tr("Send"), "primary", self)
         self.send.setToolTip(self.tr("Send the question (Enter)"))
@@ -183,8 +184,26 @@ class Composer(QFrame):
 
     def set_thinking(self, enabled: bool) -> None:
         """Follow the setting."""
+        self._thinking_enabled = enabled
+        self._show_thinking()
+
+    def set_can_think(self, can_think: bool) -> None:
+        """Whether the model can think at all; the switch says so where it cannot."""
+        self._can_think = can_think
+        self._show_thinking()
+
+    def _show_thinking(self) -> None:
+        enabled = self._thinking_enabled and self._can_think
+        self.thinking.setEnabled(self._can_think)
         self.thinking.setChecked(enabled)
+        if not self._can_think:
+            self.thinking.setText(self.tr("Does not think"))
+            self.thinking.setToolTip(
+                self.tr("This model answers at once. Choose another one to see its thinking.")
+            )
+            return
         self.thinking.setText(self.tr("Thinking on") if enabled else self.tr("Thinking off"))
+        self.thinking.setToolTip(self.tr("Whether the model thinks before it answers"))
 
     def submit(self) -> None:
         """Send what is written, if anything is and no reply runs."""

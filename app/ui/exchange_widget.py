@@ -52,6 +52,7 @@ class ExchangeWidget(QWidget):
         self._thinking_tokens = 0
         self._answer_tokens = 0
         self._prefill = (0, 0)
+        self._wait: tuple[str, float | None] = ("", None)
         self._dirty = False
         self._visible = (0, 0)
         self._left_out = label(self.tr("The model no longer sees this"), "warn", self)
@@ -140,6 +141,11 @@ class ExchangeWidget(QWidget):
         """Whether a reply runs somewhere in this chat."""
         self.answer.set_busy(busy)
 
+    def show_wait(self, text: str, share: float | None) -> None:
+        """Say what the reply waits for before its prompt is read; "" for nothing."""
+        self._wait = (text, share)
+        self.tick()
+
     def show_prefill(self, done_tokens: int, total_tokens: int) -> None:
         """Show how much of the prompt has been read."""
         self._prefill = (done_tokens, total_tokens)
@@ -188,7 +194,10 @@ class ExchangeWidget(QWidget):
     def _show_prefilling(self, seconds: float) -> None:
         done, total = self._prefill
         waited = wording.live_seconds(seconds)
-        if total:
+        text, share = self._wait
+        if text:
+            self.answer.show_waiting(waited, text, share)
+        elif total:
             text = self.tr("Reading the conversation: {done} of {total}").format(
                 done=wording.count(done), total=wording.tokens(total)
             )

@@ -25,7 +25,7 @@ from app.ui.side_panels import SidePanels
 from app.ui.status_bar import StatusBar
 from app.ui.theme import Theme
 from app.ui.transcript_view import TranscriptView
-from engine.api import Channel
+from engine.api import Capability, Channel
 
 
 class MainWindow(QWidget):
@@ -183,6 +183,10 @@ class MainWindow(QWidget):
         """Show how much of the prompt has been read."""
         self.transcript.show_prefill(exchange_id, done_tokens, total_tokens)
 
+    def show_wait(self, exchange_id: str, text: str, share: float | None) -> None:
+        """Say what a reply that has not begun waits for."""
+        self.transcript.show_wait(exchange_id, text, share)
+
     def show_chat_state(self, state: ChatState) -> None:
         """Send or Stop, timers, Answer now."""
         self._state = state
@@ -195,6 +199,12 @@ class MainWindow(QWidget):
         self.header.picker.show_models(choices, active_id)
         active = next((choice.label for choice in choices if choice.model_id == active_id), "")
         self.empty.show_model(active)
+
+    def show_capabilities(self, capabilities: frozenset[Capability]) -> None:
+        """Disable what the active model cannot do."""
+        can_think = Capability.THINKING in capabilities
+        self.composer.set_can_think(can_think)
+        self.settings_panel.set_can_think(can_think)
 
     def show_status(self, status: Status) -> None:
         """Fill the status bar."""

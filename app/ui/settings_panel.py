@@ -35,6 +35,7 @@ class SettingsPanel(QScrollArea):
         super().__init__(parent)
         self._theme = theme
         self._settings = Settings()
+        self._can_think = True
         self.rows: dict[str, SettingRow] = {}
         self._resets: dict[str, TextButton] = {}
         self.setObjectName("settingsPanel")
@@ -96,7 +97,7 @@ class SettingsPanel(QScrollArea):
     def show_settings(self, settings: Settings) -> None:
         """Show those values and the cautions that go with them."""
         self._settings = settings
-        cautions = warnings(settings)
+        cautions = warnings(settings, can_think=self._can_think)
         for name, row in self.rows.items():
             row.show_value(getattr(settings, name))
             row.show_warning(cautions.get(name, ""))
@@ -108,6 +109,12 @@ class SettingsPanel(QScrollArea):
                     if field.section == section and field.name not in BESIDE_COMPOSER
                 )
             )
+
+    def set_can_think(self, can_think: bool) -> None:
+        """Whether the model can think at all; settings of the thinking are disabled otherwise."""
+        self._can_think = can_think
+        self.rows["thinking_budget_tokens"].setEnabled(can_think)
+        self.show_settings(self._settings)
 
     def show_memory_plan(self, text: str, fits: bool) -> None:
         """Show what the model needs on this device; in the danger colour if it is too much."""

@@ -166,6 +166,12 @@ class TranscriptView(QScrollArea):
             self._run(exchange_id)
             self._widget_of(index).show_prefill(done_tokens, total_tokens)
 
+    def show_wait(self, exchange_id: str, text: str, share: float | None) -> None:
+        """Say what a reply that has not begun waits for."""
+        index = self._by_id.get(exchange_id)
+        if index is not None:
+            self._widget_of(index).show_wait(text, share)
+
     def show_state(self, state: ChatState) -> None:
         """Follow the chat: the running exchange counts, the others only wait."""
         if state is not ChatState.IDLE and self._state is ChatState.IDLE:

@@ -24,6 +24,7 @@ from app.settings_controller import SettingsController
 from app.settings_file import Profile
 from app.status_board import StatusBoard
 from engine.api import (
+    Capability,
     Channel,
     ChatMessage,
     Delta,
@@ -47,6 +48,8 @@ class FakeView:
         self.streamed: list[tuple[str, Channel, str]] = []
         self.prefill: list[tuple[int, int]] = []
         self.states: list[ChatState] = []
+        self.waits: dict[str, tuple[str, float | None]] = {}
+        self.capabilities: frozenset[Capability] = frozenset(Capability)
         self.models: dict[str, ModelChoice] = {}
         self.active_id: str | None = None
         self.status = Status()
@@ -79,11 +82,17 @@ class FakeView:
     def show_prefill(self, exchange_id: str, done_tokens: int, total_tokens: int) -> None:
         self.prefill.append((done_tokens, total_tokens))
 
+    def show_wait(self, exchange_id: str, text: str, share: float | None) -> None:
+        self.waits[exchange_id] = (text, share)
+
     def show_chat_state(self, state: ChatState) -> None:
         self.states.append(state)
 
     def show_models(self, choices: Sequence[ModelChoice], active_id: str | None) -> None:
         self.models, self.active_id = {c.model_id: c for c in choices}, active_id
+
+    def show_capabilities(self, capabilities: frozenset[Capability]) -> None:
+        self.capabilities = capabilities
 
     def show_status(self, status: Status) -> None:
         self.status = status

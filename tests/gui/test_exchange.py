@@ -21,7 +21,7 @@ def answering(window, qtbot):
 
 
 def flush(window):
-    QTest.qWait(120)
+    QTest.qWait(60)
     QApplication.processEvents()
 
 

@@ -13,7 +13,7 @@ from tests.gui import scenes
 
 
 def settle():
-    QTest.qWait(120)
+    QTest.qWait(60)
 
 
 def test_the_end_is_followed_only_while_the_reader_is_there(window, qtbot):

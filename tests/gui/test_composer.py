@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QApplication
 
 from app.chat_view import ChatState
 from app.ui.composer import MAX_CHARS
+from engine.api import Capability
 from tests.gui import scenes
 
 
@@ -204,9 +205,40 @@ def test_the_field_grows_to_eight_lines_and_then_scrolls(window, qtbot):
     assert edit.height() == one
 
 
+def test_the_switch_says_so_when_the_model_cannot_think(window, qtbot):
+    changes = []
+    window.settings_changed.connect(changes.append)
+    window.show_capabilities(frozenset())
+    assert window.composer.thinking.text() == "Does not think"
+    assert not window.settings_panel.rows["thinking_budget_tokens"].isEnabled()
+    qtbot.mouseClick(window.composer.thinking, Qt.MouseButton.LeftButton)
+    assert changes == []
+    window.show_capabilities(frozenset({Capability.THINKING}))
+    assert window.composer.thinking.text() == "Thinking on"
+    assert window.settings_panel.rows["thinking_budget_tokens"].isEnabled()
+
+
 def test_the_thinking_switch_changes_the_setting(window, qtbot):
     with qtbot.waitSignal(window.settings_changed) as told:
         qtbot.mouseClick(window.composer.thinking, Qt.MouseButton.LeftButton)
     assert told.args[0].thinking_enabled is False
     assert told.args[0].temperature == 0.7
     assert window.composer.thinking.text() == "Thinking off"
+
+
+def test_a_model_that_cannot_think_disables_the_switch_and_says_why(window):
+    switch, budget = window.composer.thinking, window.settings_panel.rows["thinking_budget_tokens"]
+    window.show_capabilities(frozenset(Capability) - {Capability.THINKING})
+    assert not switch.isEnabled()
+    assert not budget.isEnabled()
+    assert switch.text() == "Does not think"
+    assert "answers at once" in switch.toolTip()
+    window.show_settings(with_value(window.settings_panel.settings, "temperature", 0.0))
+    assert switch.text() == "Does not think"
+    assert window.settings_panel.rows["temperature"].message == ""
+    window.show_capabilities(frozenset(Capability))
+    assert switch.isEnabled()
+    assert switch.isChecked()
+    assert budget.isEnabled()
+    assert switch.text() == "Thinking on"
+    assert "repeat itself" in window.settings_panel.rows["temperature"].message

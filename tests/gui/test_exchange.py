@@ -146,6 +146,17 @@ def test_before_the_first_token_it_says_what_it_reads_and_for_how_long(window):
     assert answer.waiting_text == ""
 
 
+def test_what_a_reply_waits_for_is_said_until_its_prompt_is_read(window):
+    scenes.scene_waiting(window)
+    answer = window.transcript.exchange_widget("e1").answer
+    window.show_wait("e1", "Loading Qwen3-0.6B", 0.4)
+    assert answer.waiting_text == "Loading Qwen3-0.6B"
+    assert answer._meter.share == 0.4
+    window.show_wait("e1", "", None)
+    assert answer.waiting_text == "Reading the conversation: 768 of 2,048 tokens"
+    window.show_wait("unknown", "nothing", None)
+
+
 def test_the_thinking_budget_stands_where_the_answer_will_come(window):
     scenes.scene_thinking(window)
     flush(window)
@@ -354,3 +365,15 @@ def test_thinking_hides_by_its_button_and_comes_back_by_the_key(window, qtbot):
     assert widget.answer.width() > 800
     qtbot.keyClick(window, Qt.Key.Key_T, Qt.KeyboardModifier.ControlModifier)
     assert widget.thinking.isVisible()
+
+
+def test_before_its_turn_a_reply_says_what_it_waits_for(window):
+    scenes.show_chat(window, scenes.running())
+    window.show_chat_state(ChatState.PREFILLING)
+    window.show_wait("e1", "Loading SmolLM2: 25%", 0.25)
+    answer = window.transcript.exchange_widget("e1").answer
+    assert answer.waiting_text == "Loading SmolLM2: 25%"
+    assert answer._meter.share == 0.25
+    window.show_wait("e1", "", None)
+    assert answer.waiting_text == "Reading the conversation"
+    window.show_wait("unknown", "Nobody sees this", None)

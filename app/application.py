@@ -137,6 +137,7 @@ class Application(QObject):
         app_actions = AppActions(self.restart, self._copy_details, self.open_wizard)
         self._actions = NoticeActions(self.models, self.edits, self.settings, app_actions)
         self.wizard = WizardHost(
+            self.window,
             self.theme,
             self._paths.models_dir,
             resource_dir(),
@@ -172,7 +173,10 @@ class Application(QObject):
 
     def show(self) -> None:
         """Show the window, then start the threads; the engine is not imported before that."""
-        self.window.restore_window_state(self.settings.profile.window)
+        state = self.settings.profile.window
+        self.window.restore_window_state(state)
+        if not state.geometry:
+            self.window.place_first(self.window.screen().availableGeometry())
         self.window.show_settings(self.settings.settings)
         self.chats.start(self._options.open_chat)
         self.window.show()

@@ -308,6 +308,7 @@ class ModelController:
                 settings.context_tokens,
             )
         )
+        self.advanced()
 
     def _forget_loaded(self) -> None:
         """No model can answer now; whichever could is on disk again."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Slot
+from PySide6.QtWidgets import QWidget
 
 from app.background import JobRunner
 from app.engine_events import EnginePort, WorkerEvent
@@ -25,11 +26,13 @@ if TYPE_CHECKING:
 class WizardHost(QObject):
     """The wizard, its store thread, and the way of their news to the model controller.
 
-    `model_ready(path, model_id)` is called when the wizard has found a model to be loaded.
+    The wizard opens in the middle of `over`. `model_ready(path, model_id)` is called when the
+    wizard has found a model to be loaded.
     """
 
     def __init__(
         self,
+        over: QWidget,
         theme: Theme,
         models_dir: Path,
         resources: Path,
@@ -39,6 +42,7 @@ class WizardHost(QObject):
         parent: QObject,
     ) -> None:
         super().__init__(parent)
+        self._over = over
         self._theme = theme
         self._models_dir = models_dir
         self._resources = resources
@@ -74,7 +78,7 @@ class WizardHost(QObject):
         self._store = ModelStoreThread(ModelStore(self._models_dir), self)
         self._store.event_emitted.connect(self._on_store_event)
         self._store.start()
-        window = WizardWindow(self._theme)
+        window = WizardWindow(self._theme, self._over)
         services = wizard_services(self._models_dir, self._resources, context_tokens)
         wizard = WizardController(window, self._store, self._jobs, self._engine, services, self)
         window.action_requested.connect(wizard.on_action)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QByteArray, QEvent, Qt, Signal
+from PySide6.QtCore import QByteArray, QEvent, QRect, QSize, Qt, Signal
 from PySide6.QtGui import QCloseEvent, QKeySequence, QResizeEvent, QShortcut
 from PySide6.QtWidgets import QApplication, QStackedWidget, QSystemTrayIcon, QVBoxLayout, QWidget
 
@@ -25,6 +25,7 @@ from app.ui.side_panels import SidePanels
 from app.ui.status_bar import StatusBar
 from app.ui.theme import Theme
 from app.ui.transcript_view import TranscriptView
+from app.ui.window_place import fits_beside_frame, size_inside
 from engine.api import Capability, Channel
 
 
@@ -270,6 +271,22 @@ class MainWindow(QWidget):
         self.panels.restore("left", state.list_width, state.list_collapsed)
         self.panels.restore("right", state.settings_width, state.settings_collapsed)
         self._share.set_share(state.thinking_share)
+
+    def place_first(self, room: QRect) -> None:
+        """First start on a screen with that room: the usual size, or filling a smaller screen.
+
+        The settings are open where they leave the conversation enough width.
+        """
+        metrics = self._theme.metrics
+        usual = QSize(metrics.window_width, metrics.window_height)
+        self.resize(usual)
+        width = usual.width()
+        if not fits_beside_frame(usual, room, metrics.window_frame):
+            # Filled, nothing lies beyond the edge; the smaller size is for when it is not.
+            self.resize(size_inside(usual, room, metrics.window_frame))
+            self.setWindowState(Qt.WindowState.WindowMaximized)
+            width = room.width()
+        self.panels.restore("right", 0, collapsed=width < metrics.settings_open_from)
 
     # What the parts want.
 

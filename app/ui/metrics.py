@@ -42,6 +42,8 @@ class Metrics:
     fold_below: int
     window_width: int
     window_height: int
+    window_frame: int
+    settings_open_from: int
     window_min_width: int
     window_min_height: int
     exchange_min_height: int

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QStackedWidget, QVBoxLayout, 
 
 from app.ui.controls import TextButton, label, set_role
 from app.ui.theme import Theme
+from app.ui.window_place import centred_inside
 from app.ui.wizard_answer import FirstAnswerPage
 from app.ui.wizard_check import CheckPage
 from app.ui.wizard_choose import ChoosePage
@@ -82,6 +83,7 @@ class WizardWindow(QWidget):
 
     Args:
         theme: colours, fonts and icons, shared with the main window.
+        over: the window in whose middle this one opens, and above which it stays.
     """
 
     action_requested = Signal(str)
@@ -89,9 +91,10 @@ class WizardWindow(QWidget):
     path_chosen = Signal(str)
     closing = Signal()
 
-    def __init__(self, theme: Theme) -> None:
+    def __init__(self, theme: Theme, over: QWidget | None = None) -> None:
         super().__init__()
         self._theme = theme
+        self._over = over
         self._quiet = False
         metrics = theme.metrics
         self.setObjectName("wizard")
@@ -204,9 +207,19 @@ class WizardWindow(QWidget):
 
     def open_window(self) -> None:
         """Show the window and bring it to the front."""
+        if self._over is not None and not self.isVisible():
+            self._place_over(self._over)
         self.show()
         self.raise_()
         self.activateWindow()
+
+    def _place_over(self, over: QWidget) -> None:
+        room = over.screen().availableGeometry()
+        self.setGeometry(centred_inside(self.size(), over.geometry(), room))
+        self.winId()  # makes the native window, which is what another one can stay above
+        handle, below = self.windowHandle(), over.windowHandle()
+        if handle is not None and below is not None:
+            handle.setTransientParent(below)
 
     def close_window(self) -> None:
         """Close the window, without `closing`."""

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from app.chat_view import ChatState
 from app.conversation import ReplyStatus
-from app.engine_events import LoadFailed, ModelLoaded
+from app.engine_events import LoadAdvanced, LoadFailed, ModelLoaded
 from app.settings import Settings, with_value
 from app.settings_file import Profile
-from engine.api import Channel, Delta, Failed, FinishReason, PrefillProgress, Role
+from engine.api import (
+    Capability,
+    Channel,
+    Delta,
+    EngineInfo,
+    Failed,
+    FinishReason,
+    LoadProgress,
+    PrefillProgress,
+    Role,
+)
 from engine.errors import DeviceLost, NotEnoughMemory, NumericalError, PromptTooLong
 from engine.scripted_engine import scripted_info
 from tests.app.fakes import Desk
@@ -299,3 +310,61 @@ def test_streamed_text_goes_to_the_store_as_it_comes(desk):
         (Channel.THINKING, "Hm"),
         (Channel.ANSWER, "So"),
     ]
+
+
+WITHOUT_THINKING = replace(
+    scripted_info(), capabilities=frozenset(Capability) - {Capability.THINKING}
+)
+
+
+def load(desk: Desk, info: EngineInfo) -> None:
+    desk.models.on_worker_event(ModelLoaded(desk.engine.loads[-1][0].load_id, info))
+
+
+def test_a_model_that_cannot_think_is_not_asked_to_and_the_reply_says_so(tmp_path):
+    desk = Desk(tmp_path).with_model(ready=False)
+    assert desk.settings.settings.thinking_enabled
+    desk.chat.on_submitted("Hello?")
+    load(desk, WITHOUT_THINKING)
+    assert not desk.request.thinking.enabled
+    [shown] = desk.view.exchanges.values()
+    assert shown.reply is not None
+    assert not shown.reply.thinking_enabled
+    desk.say(answer="Hi.")
+    desk.finish()
+    stored = desk.store.conversation(desk.chats.shown_id).exchanges[0].reply
+    assert stored is not None
+    assert (stored.answer, stored.thinking_enabled) == ("Hi.", False)
+    assert desk.settings.settings.thinking_enabled, "the switch is for the next model"
+
+
+def test_a_thinking_reply_is_continued_as_one_by_a_model_that_cannot_think(desk):
+    exchange = desk.ask("Hello?", answer="", thinking="Hm, so")
+    desk.models.reload()
+    load(desk, WITHOUT_THINKING)
+    desk.chat.begin(desk.chats.shown, exchange)
+    assert desk.request.thinking.enabled
+    assert desk.request.prefix is not None
+    assert desk.request.prefix.thinking == "Hm, so"
+
+
+def test_a_reply_says_how_far_its_model_is_loaded_and_then_waits_no_more(tmp_path):
+    desk = Desk(tmp_path).with_model(ready=False)
+    desk.chat.on_submitted("Hello?")
+    [exchange_id] = desk.view.exchanges
+    [(request, _)] = desk.engine.loads
+    assert desk.view.waits[exchange_id] == ("Loading M1: 0%", 0.0)
+    desk.models.on_worker_event(LoadAdvanced(request.load_id, LoadProgress("weights", 1, 4)))
+    assert desk.view.waits[exchange_id] == ("Loading M1: 25%", 0.25)
+    load(desk, scripted_info())
+    assert desk.view.waits[exchange_id] == ("", None)
+
+
+def test_a_reply_says_that_it_waits_for_another_chat(desk):
+    desk.chat.on_submitted("One?")
+    desk.chats.on_new_chat()
+    desk.chat.on_submitted("Two?")
+    second = desk.chats.shown.exchanges[0].exchange_id
+    assert desk.view.waits[second] == ("Waiting for the answer in another chat", None)
+    desk.finish()
+    assert desk.view.waits[second] == ("", None)

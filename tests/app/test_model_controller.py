@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from app.model_records import LoadMarker, ModelRecord, added_model, known_models
 from app.notice_actions import AppActions, NoticeActions
 from app.settings import Settings, with_value
 from app.settings_file import Profile, load_profile
-from engine.api import LoadProgress
+from engine.api import Capability, LoadProgress
 from engine.errors import DeviceLost, LoadCancelled, NotEnoughMemory
 from engine.scripted_engine import scripted_info
 from tests.app.fakes import Desk
@@ -331,3 +332,16 @@ def test_an_unknown_action_does_nothing(desk, action):
     actions(desk, calls).on_action(action)
     assert calls == []
     assert desk.engine.loads == []
+
+
+def test_the_window_knows_what_the_loaded_model_can_do_also_while_it_loads_again(desk):
+    everything = frozenset(Capability)
+    seed_only = replace(scripted_info(), capabilities=frozenset({Capability.SEED}))
+    desk.models.load_at_start()
+    assert desk.view.capabilities == everything
+    desk.models.on_worker_event(ModelLoaded(desk.engine.loads[-1][0].load_id, seed_only))
+    assert desk.view.capabilities == {Capability.SEED}
+    desk.models.select("m2")
+    assert desk.view.capabilities == everything, "nothing is known of another model"
+    desk.models.select("m1")
+    assert desk.view.capabilities == {Capability.SEED}

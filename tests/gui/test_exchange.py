@@ -365,15 +365,3 @@ def test_thinking_hides_by_its_button_and_comes_back_by_the_key(window, qtbot):
     assert widget.answer.width() > 800
     qtbot.keyClick(window, Qt.Key.Key_T, Qt.KeyboardModifier.ControlModifier)
     assert widget.thinking.isVisible()
-
-
-def test_before_its_turn_a_reply_says_what_it_waits_for(window):
-    scenes.show_chat(window, scenes.running())
-    window.show_chat_state(ChatState.PREFILLING)
-    window.show_wait("e1", "Loading SmolLM2: 25%", 0.25)
-    answer = window.transcript.exchange_widget("e1").answer
-    assert answer.waiting_text == "Loading SmolLM2: 25%"
-    assert answer._meter.share == 0.25
-    window.show_wait("e1", "", None)
-    assert answer.waiting_text == "Reading the conversation"
-    window.show_wait("unknown", "Nobody sees this", None)

@@ -31,6 +31,7 @@ class KernelLibrary:
             os.environ["CUPY_CACHE_DIR"] = str(cache_dir)
         self._options = ("-std=c++17", *dimension_options(config))
         self._modules: dict[tuple[str, tuple[str, ...]], Any] = {}
+        self._kernels: dict[tuple[str, str, int, tuple[str, ...]], Kernel] = {}
 
     def kernel(
         self,
@@ -44,13 +45,21 @@ class KernelLibrary:
         Raises:
             KernelCompileError: NVRTC refused the file (the log is kept) or is not installed.
         """
-        key = (file, defines)
+        key = (file, function, shared_bytes, defines)
+        # Prefill is a few hundred launches from Python: looking a kernel up must cost next to nothing.
+        if key not in self._kernels:
+            self._kernels[key] = self._compiled(*key)
+        return self._kernels[key]
+
+    def _compiled(
+        self, file: str, function: str, shared_bytes: int, defines: tuple[str, ...]
+    ) -> Kernel:
         try:
-            if key not in self._modules:
-                self._modules[key] = cupy.RawModule(
+            if (file, defines) not in self._modules:
+                self._modules[file, defines] = cupy.RawModule(
                     code=kernel_source(file), options=(*self._options, *defines)
                 )
-            kernel = self._modules[key].get_function(function)
+            kernel = self._modules[file, defines].get_function(function)
         except CUDA_ERRORS:
             raise
         except (cupy.cuda.compiler.CompileException, RuntimeError) as error:

@@ -35,7 +35,7 @@ from engine.models.memory_plan import plan_memory
 from engine.models.model_files import open_model
 from engine.open_engine import open_engine
 from tests.engine.models.tiny_model import make_tiny_model
-from tests.gpu.conftest import ROOT, SMOLLM2  # noqa: E402
+from tests.gpu.conftest import ROOT, SMOLLM2
 
 GREEDY = SamplingParams(temperature=0.0)
 NO_STOP = frozenset[int]()

@@ -46,7 +46,7 @@ class KernelLibrary:
             KernelCompileError: NVRTC refused the file (the log is kept) or is not installed.
         """
         key = (file, function, shared_bytes, defines)
-        # Prefill is a few hundred launches from Python: looking a kernel up must cost next to nothing.
+        # Prefill is a few hundred launches from Python: looking a kernel up must be cheap.
         if key not in self._kernels:
             self._kernels[key] = self._compiled(*key)
         return self._kernels[key]

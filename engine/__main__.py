@@ -120,6 +120,8 @@ def run_chat(arguments: argparse.Namespace) -> int:
 
 def main() -> int:
     """Run the command line; the exit code: 0, 1 failed, 2 bad arguments or files, 130 Ctrl-C."""
+    if None in (sys.stdout, sys.stderr):  # the shell closed it: nothing could be said
+        return EXIT_FAILED
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # Questions and answers hold any character, whatever the terminal's locale says.

@@ -16,8 +16,8 @@ from engine.cpu.sampler import Sampler
 from engine.errors import LoadCancelled
 from engine.models.host_tensor import to_float32
 from engine.models.memory_plan import (
-    PREFILL_CHUNK_TOKENS,
     WeightDtype,
+    cpu_prefill_chunk_tokens,
     free_ram_bytes,
     plan_memory,
     require_fits,
@@ -27,11 +27,6 @@ from engine.models.weights import WeightBlock, weight_blocks
 
 _SLICE_BYTES = 16 << 20
 """Read at a time while loading, so that progress and cancel come often."""
-
-_CHUNK_WORK = 2e10
-"""Parameters times tokens of one prefill chunk: a few tenths of a second on two cores, which is
-how long a cancel may wait."""
-
 
 _BF16_PARAMETERS = 200_000_000
 """Smaller models are float32 even with numba: compiling would take longer than it saves."""
@@ -67,8 +62,7 @@ class CpuBackend:
         self._plan = plan_memory(
             files.config, capacity_tokens, "cpu", max_sequences, cpu_weights=self._dtype
         )
-        chunk = int(_CHUNK_WORK / _parameters(files)) // 16 * 16
-        self._chunk = min(PREFILL_CHUNK_TOKENS, max(16, chunk))
+        self._chunk = cpu_prefill_chunk_tokens(files.config)
         self._model: NumpyModel | None = None
         self._caches: list[KvCache] = []
         self._samplers: list[Sampler] = []

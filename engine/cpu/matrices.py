@@ -12,9 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.models.host_tensor import bf16_to_float32
-
-_BLOCK_ELEMENTS = 1 << 20
-"""Elements that are converted at a time: 4 MiB of float32, so that a block stays in the cache."""
+from engine.models.memory_plan import CPU_MATRIX_BLOCK_VALUES
 
 _MATVEC_ROWS = 4
 """Up to this many rows of x are cheaper straight on bfloat16 than by conversion and BLAS."""
@@ -87,7 +85,7 @@ class Bf16Matrix:
             return few
         outputs, inputs = self._bits.shape
         out = np.empty((x.shape[0], outputs), np.float32)
-        step = max(1, _BLOCK_ELEMENTS // inputs)
+        step = max(1, CPU_MATRIX_BLOCK_VALUES // inputs)
         for start in range(0, outputs, step):
             block = bf16_to_float32(self._bits[start : start + step])
             out[:, start : start + step] = x @ block.T

@@ -24,12 +24,10 @@ from numpy.typing import NDArray
 from engine.backend import DumpSink
 from engine.cpu.kv_cache import KvCache
 from engine.cpu.matrices import Matrix
+from engine.models.memory_plan import CPU_SCORES_VALUES
 from engine.models.model_config import ModelConfig
 
 Array = NDArray[np.float32]
-
-_SCORES_ELEMENTS = 1 << 23
-"""Attention scores held at a time: 32 MiB of float32, whatever the context."""
 
 
 @dataclass(frozen=True)
@@ -110,27 +108,40 @@ def attention(q: Array, keys: Array, values: Array) -> Array:
     q [T, NH, HD] are the last T positions of keys and values [NKV, S, HD]; query head h reads kv
     head h // (NH / NKV).
     """
-    new_tokens, heads, head_dim = q.shape
-    kv_heads, positions, _ = keys.shape
+    new_tokens, heads, _ = q.shape
+    positions = keys.shape[1]
     out = np.empty_like(q)
-    rows_at_once = max(1, _SCORES_ELEMENTS // (heads * positions))
+    rows_at_once = max(1, CPU_SCORES_VALUES // (heads * positions))
     for start in range(0, new_tokens, rows_at_once):
         rows = q[start : start + rows_at_once]
-        count = rows.shape[0]
-        first_position = positions - new_tokens + start
-        visible = first_position + count  # positions that the last of these rows sees
-        grouped = rows.reshape(count, kv_heads, heads // kv_heads, head_dim).transpose(1, 2, 0, 3)
-        flat = grouped.reshape(kv_heads, -1, head_dim)
-        scores = flat @ keys[:, :visible].transpose(0, 2, 1)
-        scores *= np.float32(head_dim**-0.5)
-        if count > 1:
-            hidden_from_row = np.triu(np.ones((count, count), np.bool_), k=1)
-            by_row = scores.reshape(kv_heads, -1, count, visible)
-            by_row[..., first_position:][..., hidden_from_row] = -np.inf
-        mixed = softmax(scores) @ values[:, :visible]
-        by_head = mixed.reshape(kv_heads, heads // kv_heads, count, head_dim)
-        out[start : start + count] = by_head.transpose(2, 0, 1, 3).reshape(count, heads, head_dim)
+        # Positions that the last of these rows sees.
+        visible = positions - new_tokens + start + rows.shape[0]
+        out[start : start + rows.shape[0]] = _attend_rows(
+            rows, keys[:, :visible], values[:, :visible]
+        )
     return out
+
+
+def _attend_rows(rows: Array, keys: Array, values: Array) -> Array:
+    """`attention` with all scores in memory at once; they are gone when it returns."""
+    count, heads, head_dim = rows.shape
+    kv_heads, visible, _ = keys.shape
+    grouped = rows.reshape(count, kv_heads, heads // kv_heads, head_dim).transpose(1, 2, 0, 3)
+    scores = grouped.reshape(kv_heads, -1, head_dim) @ keys.transpose(0, 2, 1)
+    scores *= np.float32(head_dim**-0.5)
+    if count > 1:
+        hidden_from_row = np.triu(np.ones((count, count), np.bool_), k=1)
+        by_row = scores.reshape(kv_heads, -1, count, visible)
+        by_row[..., visible - count :][..., hidden_from_row] = -np.inf
+    mixed = softmax(scores) @ values
+    by_head = mixed.reshape(kv_heads, heads // kv_heads, count, head_dim)
+    return by_head.transpose(2, 0, 1, 3).reshape(count, heads, head_dim)
+
+
+def _feed_forward(layer: LayerWeights, x: Array) -> Array:
+    """The SwiGLU half of a layer, after the norm and without the residual: [T, E]."""
+    gate, up = np.split(layer.gate_up_proj.product(x), 2, axis=-1)
+    return layer.down_proj.product(silu(gate) * up)
 
 
 class NumpyModel:
@@ -158,8 +169,7 @@ class NumpyModel:
             x = rms_norm(hidden, layer.input_layernorm, config.rms_norm_eps)
             hidden = hidden + self._attend(index, layer, x, positions, segments)
             x = rms_norm(hidden, layer.post_attention_layernorm, config.rms_norm_eps)
-            gate, up = np.split(layer.gate_up_proj.product(x), 2, axis=-1)
-            hidden = hidden + layer.down_proj.product(silu(gate) * up)
+            hidden = hidden + _feed_forward(layer, x)
             if dump:
                 dump(f"hidden.{index + 1:02d}", hidden)
         for segment in segments:

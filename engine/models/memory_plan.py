@@ -39,7 +39,17 @@ SAMPLER_CHUNK = 4096
 SAMPLER_BINS = 2048
 
 CPU_SCORES_VALUES = 1 << 23
-"""Attention scores that the CPU backend holds at a time, whatever the context."""
+"""Attention scores that the CPU backend holds at a time: 32 MiB, whatever the context."""
+
+CPU_CHUNK_WORK = 2e10
+"""Parameters times tokens of one prefill chunk on the CPU: a few tenths of a second on two cores,
+which is how long a cancel may wait."""
+
+CPU_DRAW_VALUES = 16
+"""Float32 values per id of the vocabulary that drawing takes: ranks, masses and their sums."""
+
+CPU_MATRIX_BLOCK_VALUES = 1 << 20
+"""Bfloat16 weights that the CPU backend widens at a time: 4 MiB, so that they stay in the cache."""
 
 WeightDtype = Literal["float32", "bfloat16"]
 Device = Literal["cpu", "cuda"]
@@ -64,6 +74,12 @@ class Region:
 def kv_pages(capacity_tokens: int, max_sequences: int = 1) -> int:
     """Pages of the cache: every slot owns whole pages for its even share of the positions."""
     return max_sequences * -(-(capacity_tokens // max_sequences) // PAGE_TOKENS)
+
+
+def cpu_prefill_chunk_tokens(config: ModelConfig) -> int:
+    """Most tokens of one prefill call on the CPU; depends on the number of parameters alone."""
+    parameters = sum(block.size for block in weight_blocks(config))
+    return min(PREFILL_CHUNK_TOKENS, max(16, int(CPU_CHUNK_WORK / parameters) // 16 * 16))
 
 
 def plan_regions(
@@ -105,7 +121,8 @@ def plan_regions(
         sizes += [
             (f"layers.{layer}.{pool}", "kv_cache", pool_bytes) for pool in ("k_pool", "v_pool")
         ]
-    workspace = _workspace_bytes(config, capacity_tokens, max_sequences, on_cpu=on_cpu)
+    workspace_bytes = _cpu_workspace_bytes if on_cpu else _cuda_workspace_bytes
+    workspace = workspace_bytes(config, capacity_tokens, max_sequences)
     sizes += [(f"workspace.{name}", "workspace", nbytes) for name, nbytes in workspace.items()]
     regions: list[Region] = []
     offset = 0
@@ -119,34 +136,55 @@ def _padded(nbytes: int) -> int:
     return -(-nbytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
 
 
-def _workspace_bytes(
-    config: ModelConfig, capacity_tokens: int, max_sequences: int, *, on_cpu: bool
+def _cpu_workspace_bytes(
+    config: ModelConfig, capacity_tokens: int, max_sequences: int
 ) -> dict[str, int]:
-    """Bytes of everything that is neither weight nor cache."""
-    operand = 4 if on_cpu else 2
+    """What the NumPy model holds at most beside weights and cache, temporary arrays included.
+
+    Attention, feed-forward and drawing come one after the other, so the largest of them counts.
+    """
+    slot_tokens = capacity_tokens // max_sequences
+    rows = max(min(cpu_prefill_chunk_tokens(config), slot_tokens), max_sequences)
+    q_values = config.num_attention_heads * config.head_dim
+    kv_values = config.num_key_value_heads * config.head_dim
+    row_scores = config.num_attention_heads * slot_tokens
+    block = min(rows, max(1, CPU_SCORES_VALUES // row_scores))
+    # Residual and norm; q as product, rotated, mixed and joined; of a block of rows also q by head,
+    # mixed by head, and where the mask lies.
+    attention = rows * (2 * config.hidden_size + 4 * q_values + 3 * kv_values)
+    attention += block * (row_scores + 3 * q_values + 2 * block)
+    # Residual, norm and product; gate and up, and silu in three steps.
+    feed_forward = rows * (3 * config.hidden_size + 5 * config.intermediate_size)
+    feed_forward += CPU_MATRIX_BLOCK_VALUES
+    draw = config.vocab_size * CPU_DRAW_VALUES
+    return {
+        "rope_table": slot_tokens * config.head_dim * 4,
+        "logits": max_sequences * config.vocab_size * 4,
+        "sampler": max_sequences * config.vocab_size * 5,  # a count and a flag per id
+        "largest_step": max(attention, feed_forward, draw) * 4,
+    }
+
+
+def _cuda_workspace_bytes(
+    config: ModelConfig, capacity_tokens: int, max_sequences: int
+) -> dict[str, int]:
+    """Everything on the GPU that is neither weight nor cache."""
     rows = max(PREFILL_CHUNK_TOKENS, max_sequences)
     pages = kv_pages(capacity_tokens, max_sequences)
     positions = min(pages // max_sequences * PAGE_TOKENS, config.max_position_embeddings)
     q_values = config.num_attention_heads * config.head_dim
     kv_values = config.num_key_value_heads * config.head_dim
-    sizes = {
-        "rope_table": positions * config.head_dim * 4,
-        "hidden": rows * config.hidden_size * 4,
-        "norm": rows * config.hidden_size * operand,
-        "qkv": rows * (q_values + 2 * kv_values) * 4,
-        "q": rows * q_values * operand,
-        "attention": rows * q_values * operand,
-        "gate_up": rows * 2 * config.intermediate_size * 4,
-        "swiglu": rows * config.intermediate_size * operand,
-        "logits": max_sequences * config.vocab_size * 4,
-    }
-    if on_cpu:
-        row_values = config.num_attention_heads * pages * PAGE_TOKENS
-        sizes["scores"] = min(rows, max(1, CPU_SCORES_VALUES // row_values)) * row_values * 4
-        return sizes
     partials = max_sequences * config.num_attention_heads * DECODE_SPLITS
     return {
-        **sizes,
+        "rope_table": positions * config.head_dim * 4,
+        "hidden": rows * config.hidden_size * 4,
+        "norm": rows * config.hidden_size * 2,
+        "qkv": rows * (q_values + 2 * kv_values) * 4,
+        "q": rows * q_values * 2,
+        "attention": rows * q_values * 2,
+        "gate_up": rows * 2 * config.intermediate_size * 4,
+        "swiglu": rows * config.intermediate_size * 2,
+        "logits": max_sequences * config.vocab_size * 4,
         "token_ids": rows * 4,
         "positions": rows * 4,
         "slots": rows * 4,

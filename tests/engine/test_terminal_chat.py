@@ -355,6 +355,12 @@ def test_a_closed_stdin_ends_the_chat(monkeypatch):
     assert made.talk(read_terminal_line) == 0
 
 
+def test_a_closed_stdout_is_a_failure_and_no_traceback(tiny_folder, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["engine", "chat", str(tiny_folder), "-i", "a"])
+    monkeypatch.setattr(sys, "stdout", None)
+    assert command.main() == 1
+
+
 def test_json_without_a_prompt_is_refused(tiny_folder, monkeypatch, capsys):
     code, _, err = run_command(monkeypatch, capsys, "chat", tiny_folder, "--json")
     assert code == 2

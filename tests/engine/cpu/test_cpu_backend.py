@@ -1,5 +1,7 @@
 """The CPU backend on a tiny model: cache, chunks, slots, faults; and the engine on top of it."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -21,6 +23,7 @@ from engine.cpu import cpu_backend
 from engine.cpu.cpu_backend import CpuBackend, cpu_weight_dtype
 from engine.errors import LoadCancelled, NotEnoughMemory, NumericalError
 from engine.generation import TextEngine
+from engine.models.memory_plan import plan_regions
 from engine.models.model_files import open_model
 from engine.text.tokenizer import Tokenizer
 from tests.engine.models.tiny_model import make_tiny_model
@@ -237,3 +240,25 @@ def test_deltas_spell_the_tokens(folder):
     stats = events[-1].stats
     stops = engine._tokenizer.stop_token_ids
     assert told == [i for i in stats.token_ids if i not in stops]
+
+
+@pytest.mark.parametrize(("capacity", "inner"), [(8192, 96), (256, 12_288)])
+def test_the_plan_is_what_prefill_and_decode_really_hold(tmp_path, capacity, inner):
+    folder = make_tiny_model(
+        tmp_path / "m", num_hidden_layers=2, intermediate_size=inner, max_position_embeddings=8192
+    )
+    backend = loaded(folder, capacity)
+    # As though the cache were full but for one chunk.
+    chunk = min(backend.prefill_chunk_tokens, capacity - 1)
+    backend._caches[0].length = capacity - 1 - chunk
+    tracemalloc.start()
+    try:
+        backend.prefill(0, [1] * chunk, True)
+        backend.decode([0], 1, frozenset())
+        held = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    # Only what is asked for while computing is traced, so no tables and no sampler state.
+    regions = plan_regions(open_model(folder).config, capacity, device="cpu")
+    planned = next(r.nbytes for r in regions if r.name == "workspace.largest_step")
+    assert 0.7 * planned < held < 1.02 * planned

@@ -83,7 +83,7 @@ def test_attention_equals_float64(new, positions):
 def test_attention_in_row_blocks_changes_nothing(monkeypatch):
     q, keys, values = f32(9, 6, 16), f32(2, 30, 16), f32(2, 30, 16)
     whole = model.attention(q, keys, values)
-    monkeypatch.setattr(model, "_SCORES_ELEMENTS", 6 * 30 * 4)
+    monkeypatch.setattr(model, "CPU_SCORES_VALUES", 6 * 30 * 4)
     np.testing.assert_allclose(model.attention(q, keys, values), whole, atol=1e-6)
 
 
@@ -112,7 +112,7 @@ def test_truncating_never_lengthens():
 @pytest.mark.parametrize("rows", [1, 3, 4, 5, 40])
 def test_bf16_products_equal_float32_products(rows, monkeypatch):
     pytest.importorskip("numba", reason="the extra [cpu] is not installed")
-    monkeypatch.setattr("engine.cpu.matrices._BLOCK_ELEMENTS", 1000)
+    monkeypatch.setattr("engine.cpu.matrices.CPU_MATRIX_BLOCK_VALUES", 1000)
     bits = to_bf16(f32(257, 130))
     x = f32(rows, 130)
     exact = x.astype(np.float64) @ bf16_to_float32(bits).astype(np.float64).T

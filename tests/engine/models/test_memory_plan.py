@@ -126,3 +126,12 @@ def test_container_limit_counts_without_the_file_cache(tmp_path: Path) -> None:
 
 def test_this_machine_has_free_memory() -> None:
     assert 1 << 20 < free_ram_bytes() < 1 << 46
+
+
+@pytest.mark.parametrize(("capacity", "sequences"), [(2048, 1), (40_960, 1), (8 * 40_960, 8)])
+def test_scores_on_the_cpu_never_take_more_than_32_mib(capacity: int, sequences: int) -> None:
+    def step_bytes(tokens: int) -> int:
+        regions = plan_regions(QWEN3_06B, tokens, sequences, device="cpu")
+        return next(r.nbytes for r in regions if r.name == "workspace.largest_step")
+
+    assert step_bytes(capacity) - step_bytes(sequences) <= 32 << 20

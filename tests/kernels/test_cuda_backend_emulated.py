@@ -203,9 +203,11 @@ def test_chunked_prefill_agrees_with_one_prefill(backend):
     start(backend, ids)
     whole = logits(backend)
     backend.truncate(0, 0)
-    for first, last in ((0, 5), (5, 64), (64, 70)):
+    backend.prefill(0, ids[:5], True)
+    for first, last in ((5, 64), (64, 70)):
         assert backend.prefill(0, ids[first:last], False) is None
     assert backend.length(0) == 70
+    assert backend.decode([0], 1, NO_STOP) == {0: []}  # nothing was drawn: nothing is pending
     np.testing.assert_allclose(logits(backend), whole, atol=0.03)
 
 
@@ -255,9 +257,11 @@ def test_every_slot_has_exactly_its_share_of_the_capacity(
 
 def test_neighbours_do_not_change_a_sequence(gpu, tiny):
     cuda = cuda_backend(tiny, 192, max_sequences=3)
+    # With penalties: a draw too many, as while a graph is prepared, would be counted.
+    sampling = SamplingParams(temperature=1.0, top_k=0, presence_penalty=1.5, frequency_penalty=1)
     prompts = [IDS, [7, 8], [300]]
-    alone = [reply(cuda, ids, 8, FREE, seed=s, slot=s) for s, ids in enumerate(prompts)]
-    together = {s: [start(cuda, ids, FREE, seed=s, slot=s)] for s, ids in enumerate(prompts)}
+    alone = [reply(cuda, ids, 8, sampling, seed=s, slot=s) for s, ids in enumerate(prompts)]
+    together = {s: [start(cuda, ids, sampling, seed=s, slot=s)] for s, ids in enumerate(prompts)}
     for slots, steps in (([0, 1, 2], 3), ([2, 0], 1), ([1], 2), ([0, 1, 2], 2), ([2, 0], 1)):
         for slot, tokens in cuda.decode(slots, steps, NO_STOP).items():
             together[slot] += tokens

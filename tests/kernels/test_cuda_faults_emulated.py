@@ -194,10 +194,13 @@ def test_a_region_is_never_taken_for_more_than_it_holds(gpu, tiny):
 
 
 @pytest.mark.parametrize("fault", [None, LAUNCH_FAILURE])
-def test_cublas_is_only_taken_where_it_is_faster(tiny, fault):
-    # Our own kernels take no time here: the emulated cuBLAS computes, they do not.
+def test_cublas_is_only_taken_where_it_is_faster(tiny, monkeypatch, fault):
     cublas = Cublas()
     with emulated_cupy(EmulatedGpu(executes=False, cublas=cublas)) as gpu:
+        import cupy
+
+        elapsed = lambda *_: 2.0 if cublas.calls else 1.0  # noqa: E731
+        monkeypatch.setattr(cupy.cuda, "get_elapsed_time", elapsed)
         backend = backend_of(tiny)
         if fault is None:
             load(backend)

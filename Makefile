@@ -47,7 +47,9 @@ test-real: fetch-smollm2
 test-gpu:
 	$(PY) -m pytest -c tests/gpu/pytest.ini --rootdir . tests/gpu
 
+# ARGS: cpu or cuda, a model folder, options; PY=python3 as above.
 bench:
+	@[ $(PY) != .venv/bin/python ] || $(ENSURE) test
 	$(PY) -m tests.bench $(ARGS)
 
 golden:

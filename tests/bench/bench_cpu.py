@@ -1,8 +1,7 @@
-"""Print the speed of the CPU backend in the shape of Qwen3-0.6B, with random weights.
+"""Print the speed of the CPU backend: `python -m tests.bench cpu [MODEL]`.
 
-Run: `.venv/bin/python -m tests.bench.bench_cpu [--layers 28] [--tokens 32] [--prompt 128]`. Speed
-does not depend on the values of the weights, so none need to be fetched. Both kinds of weights are
-measured where numba is installed. Needs about 5 GB of free memory.
+Both kinds of weights are measured where numba is installed. With Qwen3-0.6B it needs about 5 GB of
+free memory.
 """
 
 from __future__ import annotations
@@ -10,35 +9,14 @@ from __future__ import annotations
 import argparse
 import os
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from engine.api import Detail, GenerationControl, SamplingParams
 from engine.cpu import cpu_backend
-from engine.cpu.cpu_backend import CpuBackend
-from engine.cpu.matrices import numba_installed
-from engine.models.host_tensor import HostTensor
-from engine.models.model_config import ModelConfig
-from engine.models.model_files import ModelFiles
-from tests.engine.models.tiny_model import random_tensors
-
-QWEN3_06B = {
-    "model_type": "qwen3", "num_hidden_layers": 28, "hidden_size": 1024, "intermediate_size": 3072,
-    "num_attention_heads": 16, "num_key_value_heads": 8, "head_dim": 128, "vocab_size": 151936,
-    "rms_norm_eps": 1e-6, "rope_theta": 1e6, "max_position_embeddings": 40960,
-    "tie_word_embeddings": True,
-}  # fmt: skip
-
-
-def random_files(config: dict) -> ModelFiles:
-    """A model of random bf16 weights in memory."""
-    tensors = {
-        name: HostTensor(
-            name, "BF16", array.shape, array.nbytes, lambda a, b, array=array: array[a:b]
-        )
-        for name, array in random_tensors(config, 0, "BF16").items()
-    }
-    parsed = ModelConfig.from_dict(config, "random model")
-    return ModelFiles(Path("random"), "random", "safetensors", parsed, tensors)
+from engine.cpu.cpu_backend import CpuBackend, cpu_weight_dtype
+from engine.models.model_files import ModelFiles, open_model
+from tests.bench.random_model import model_or_random
 
 
 def measure(files: ModelFiles, prompt: int, tokens: int) -> str:
@@ -72,22 +50,27 @@ def measure(files: ModelFiles, prompt: int, tokens: int) -> str:
     )
 
 
-def main() -> None:
+def main(arguments: Sequence[str]) -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--layers", type=int, default=QWEN3_06B["num_hidden_layers"])
+    parser = argparse.ArgumentParser(prog="python -m tests.bench cpu", description=__doc__)
+    parser.add_argument("model", type=Path, nargs="?", help="default: random weights")
+    parser.add_argument("--layers", type=int, help="of the random model; default 28")
     parser.add_argument("--tokens", type=int, default=32)
     parser.add_argument("--prompt", type=int, default=128)
-    arguments = parser.parse_args()
-    files = random_files(QWEN3_06B | {"num_hidden_layers": arguments.layers})
-    print(f"{os.cpu_count()} cores, Qwen3-0.6B shape, {arguments.layers} layers, random weights")
-    usual = cpu_backend._BF16_PARAMETERS
-    if numba_installed():
-        print(measure(files, arguments.prompt, arguments.tokens))
-    cpu_backend._BF16_PARAMETERS = 1 << 62  # float32 whatever is installed
-    print(measure(files, arguments.prompt, arguments.tokens))
-    cpu_backend._BF16_PARAMETERS = usual
-
-
-if __name__ == "__main__":
-    main()
+    asked = parser.parse_args(arguments)
+    with model_or_random(asked.model, asked.layers) as path:
+        files = open_model(path)
+        config = files.config
+        print(
+            f"{os.cpu_count()} cores; {config.model_type}, {config.num_hidden_layers} layers, "
+            f"hidden size {config.hidden_size}",
+            flush=True,
+        )
+        print(measure(files, asked.prompt, asked.tokens), flush=True)
+        if cpu_weight_dtype(files) == "float32":
+            return
+        usual, cpu_backend._BF16_PARAMETERS = cpu_backend._BF16_PARAMETERS, 1 << 62
+        try:  # float32 whatever is installed
+            print(measure(files, asked.prompt, asked.tokens), flush=True)
+        finally:
+            cpu_backend._BF16_PARAMETERS = usual

@@ -1,4 +1,4 @@
-"""Records decode and prefill speed of the CUDA backend: `python -m tests.bench.bench_cuda FOLDER`.
+"""Records decode and prefill speed of the CUDA backend: `python -m tests.bench cuda [MODEL]`.
 
 Prints one JSON line per figure; medians of several runs on one card, which is named. Nothing is
 asserted: speed is recorded, behaviour is tested elsewhere.
@@ -10,13 +10,15 @@ import argparse
 import json
 import statistics
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from engine.api import Detail, GenerationControl, SamplingParams
 from engine.cuda.cuda_backend import CudaBackend
-from engine.models.model_files import open_model
+from engine.models.model_files import ModelFiles, open_model
+from tests.bench.random_model import model_or_random
 
 RUNS = 5
 STEPS = 64
@@ -54,31 +56,37 @@ def prefill_speed(backend: CudaBackend, length: int, token_ids: list[int]) -> li
     return speeds
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--context", type=int, default=40960)
-    arguments = parser.parse_args()
-    files = open_model(arguments.folder)
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.bench cuda", description=__doc__)
+    parser.add_argument("model", type=Path, nargs="?", help="default: random weights")
+    parser.add_argument("--context", type=int, help="default: what the model knows")
+    asked = parser.parse_args(arguments)
+    with model_or_random(asked.model) as path:
+        measure(open_model(path), asked.context)
+
+
+def measure(files: ModelFiles, asked_context: int | None) -> None:
+    known = files.config.max_position_embeddings
+    context = min(known, asked_context or known)
     begin = time.perf_counter()
-    backend = CudaBackend(files, arguments.context, 1)
+    backend = CudaBackend(files, context, 1)
     for _ in backend.load(GenerationControl()):
         pass
     name = backend.device_name
     record(name, "load", [time.perf_counter() - begin], "s")
     random = np.random.default_rng(0)
-    ids = random.integers(0, files.config.vocab_size, arguments.context).tolist()
+    ids = random.integers(0, files.config.vocab_size, context).tolist()
     for label, sampling in (
         ("greedy", SamplingParams(temperature=0.0)),
         ("top-k 20, top-p 0.95", SamplingParams()),
     ):
         backend.set_sampler(0, sampling, 1, (), (), Detail.NONE)
         for position in (1, 512, 4096, 32768):
-            if position + RUNS * STEPS <= arguments.context:
+            if position + RUNS * STEPS <= context:
                 speeds = decode_speed(backend, position, ids)
                 record(name, f"decode, {label}, position {position}", speeds, "tokens/s")
     for length in (128, 512, 2048, 8192):
-        if length <= arguments.context:
+        if length <= context:
             record(name, f"prefill {length}", prefill_speed(backend, length, ids), "tokens/s")
     backend.close()
 

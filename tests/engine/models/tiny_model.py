@@ -172,9 +172,10 @@ def write_safetensors(path: Path, tensors: dict[str, np.ndarray]) -> None:
             "data_offsets": [position, position + array.nbytes],
         }
         position += array.nbytes
-    path.write_bytes(
-        safetensors_bytes(header, b"".join(array.tobytes() for array in tensors.values()))
-    )
+    with path.open("wb") as file:
+        file.write(safetensors_bytes(header))
+        for array in tensors.values():
+            file.write(np.ascontiguousarray(array).data)
 
 
 def write_json(path: Path, value: object) -> None:

@@ -1,7 +1,11 @@
 # Two commands matter: `make run` opens the window, `make test` runs the CPU suite. Both set up what they need.
-PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
+# Another Python: make PYTHON=/path/to/python3.12 run
+CANDIDATES := $(or $(PYTHON),python3 python3.13 python3.12 python3.11)
+FOUND := $(shell for p in $(CANDIDATES); do \
   $$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null && { echo $$p; break; }; done)
-ENSURE := $(or $(PYTHON),python3) packaging/ensure_environment.py
+NO_PYTHON := Python 3.11, 3.12 or 3.13 is needed, and none of these is one: $(CANDIDATES). Install it \
+  (Debian 12, Ubuntu 24.04: sudo apt-get install python3 python3-venv) or name it: make PYTHON=/path/to/python3.12 run
+ENSURE := $(if $(FOUND),$(FOUND) packaging/ensure_environment.py,echo "$(NO_PYTHON)" >&2; false)
 PY := .venv/bin/python
 ORACLE_PY := .venv-oracle/bin/python
 OFFSCREEN := QT_QPA_PLATFORM=offscreen
@@ -20,16 +24,16 @@ test:
 
 check:
 	@$(ENSURE) test
-	.venv/bin/ruff check .
-	.venv/bin/ruff format --check .
-	.venv/bin/mypy
-	.venv/bin/lint-imports --no-cache
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+	$(PY) -c 'from importlinter.cli import lint_imports_command; lint_imports_command()' --no-cache
 	$(OFFSCREEN) $(PY) -m pytest -m "not slow and not gpu and not emulation and not oracle and not real and not screen" tests
 
 fix:
 	@$(ENSURE) test
-	.venv/bin/ruff check --fix .
-	.venv/bin/ruff format .
+	$(PY) -m ruff check --fix .
+	$(PY) -m ruff format .
 
 test-kernels:
 	@$(ENSURE) kernels

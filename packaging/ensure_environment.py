@@ -1,179 +1,207 @@
 """Make the virtual environment and the system libraries that a make target needs; fast when done.
 
 Standard library only: it runs before anything is installed, as
-`python3 packaging/ensure_environment.py PROFILE`. A stamp holds the hash of each requirement
-file, so that a second call costs milliseconds.
+`python3 packaging/ensure_environment.py PROFILE`. In the environment, `.installed/` holds the hash
+of each requirement file that is installed, so that a second call costs milliseconds, and a mark
+while pip is at work, so that an installation that was killed is made anew.
 """
 
 from __future__ import annotations
 
-import ctypes
+import fcntl
 import hashlib
 import os
 import platform
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+import system_packages
+from system_packages import SetupError
 
-QT_LIBRARIES = {
-    "libGL.so.1": "libgl1",
-    "libEGL.so.1": "libegl1",
-    "libxkbcommon.so.0": "libxkbcommon0",
-    "libdbus-1.so.3": "libdbus-1-3",
-    "libfontconfig.so.1": "libfontconfig1",
-    "libglib-2.0.so.0": "libglib2.0-0",
-    "libxcb-cursor.so.0": "libxcb-cursor0",
-    "libxkbcommon-x11.so.0": "libxkbcommon-x11-0",
-    "libxcb-icccm.so.4": "libxcb-icccm4",
-    "libxcb-keysyms.so.1": "libxcb-keysyms1",
-    "libxcb-shape.so.0": "libxcb-shape0",
-}
-FONT_PACKAGES = {
-    "/usr/share/fonts/truetype/dejavu": "fonts-dejavu-core",
-    "/usr/share/fonts/truetype/wqy": "fonts-wqy-microhei",
-    "/usr/share/fonts/truetype/noto/NotoColorEmoji.ttf": "fonts-noto-color-emoji",
-}
+ROOT = Path(__file__).resolve().parent.parent
 SCREEN_PROGRAMS = {
     "Xvfb": "xvfb",
     "xdotool": "xdotool",
     "openbox": "openbox",
     "import": "imagemagick",
 }
-COMPILER = {"g++": "g++"}
+_OFFLINE = (
+    *("NewConnectionError", "NameResolutionError", "ConnectTimeoutError", "ReadTimeoutError"),
+    *("ProxyError", "ProtocolError", "Network is unreachable", "Temporary failure in name"),
+)
 
 
 @dataclass(frozen=True)
 class Profile:
-    """What one make target needs: pip requirement sets, and system packages by what proves them."""
+    """What one make target needs: sets of pip requirements, and system packages."""
 
     venv: str
     requirements: tuple[str, ...]
-    libraries: bool = True
-    programs: tuple[tuple[str, str], ...] = ()
-    fonts: bool = False
+    programs: dict[str, str] = field(default_factory=dict)
+    needs_fonts: bool = True
 
 
 PROFILES = {
-    "run": Profile(".venv", ("app",)),
-    "test": Profile(".venv", ("app", "dev", "cpu"), fonts=True),
-    "kernels": Profile(".venv", ("app", "dev", "cpu", "kernels"), programs=(("g++", "g++"),)),
-    "real": Profile(
-        ".venv", ("app", "dev", "cpu"), programs=tuple(SCREEN_PROGRAMS.items()), fonts=True
-    ),
+    # A desktop has fonts of its own; they come along where packages are installed anyway.
+    # numba doubles the speed of the NumPy backend, which also steps in where a GPU fails.
+    "run": Profile(".venv", ("app", "cpu"), needs_fonts=False),
+    "test": Profile(".venv", ("app", "dev", "cpu")),
+    "kernels": Profile(".venv", ("app", "dev", "cpu", "kernels"), programs={"g++": "g++"}),
+    "real": Profile(".venv", ("app", "dev", "cpu"), programs=SCREEN_PROGRAMS),
     "oracle": Profile(".venv-oracle", ("dev", "cpu", "oracle", "torch")),
 }
 
 
 def main() -> int:
     """Bring the environment of the named profile up to date; 0 when everything is there."""
-    if len(sys.argv) != 2 or sys.argv[1] not in PROFILES:
-        return _fail(f"use: ensure_environment.py {'|'.join(PROFILES)}")
-    if not (3, 11) <= sys.version_info[:2] <= (3, 13):
-        return _fail(
-            f"Python 3.11 to 3.13 is needed; this is {platform.python_version()}. "
-            "Name another with: make PYTHON=python3.12 ..."
-        )
-    profile = PROFILES[sys.argv[1]]
-    missing = _missing_system_packages(profile)
-    if missing and not _install_system_packages(missing):
-        return 1
-    return _ensure_venv(profile)
-
-
-def _fail(message: str) -> int:
-    print(message, file=sys.stderr)
-    return 1
-
-
-def _loads(library: str) -> bool:
     try:
-        ctypes.CDLL(library)
-    except OSError:
-        return False
-    return True
+        if len(sys.argv) != 2 or sys.argv[1] not in PROFILES:
+            raise SetupError(f"use: ensure_environment.py {'|'.join(PROFILES)}")
+        if not (3, 11) <= sys.version_info[:2] <= (3, 13):
+            raise SetupError(f"Python 3.11 to 3.13 is needed; this is {platform.python_version()}")
+        profile = PROFILES[sys.argv[1]]
+        lock = _lock()
+        if sys.platform.startswith("linux"):
+            _ensure_system_packages(profile)
+        _ensure_venv(profile, lock)
+    except SetupError as problem:
+        print(problem, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("Set-up was stopped; the same command takes it up again.", file=sys.stderr)
+        return 130
+    return 0
 
 
-def _missing_system_packages(profile: Profile) -> list[str]:
-    if not sys.platform.startswith("linux"):
-        return []
+def _lock() -> int:
+    """A file descriptor that holds the lock of this checkout's environments while it is open."""
+    lock = os.open(__file__, os.O_RDONLY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        print("Waiting for another set-up of this folder to end", flush=True)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+    return lock
+
+
+def _ensure_system_packages(profile: Profile) -> None:
     missing = []
-    if not (ROOT / profile.venv / "bin" / "pip").exists():
-        try:
-            import ensurepip
-            import venv  # noqa: F401
-
-            ensurepip.version()
-        except ImportError:
-            missing.append(f"python{sys.version_info[0]}.{sys.version_info[1]}-venv")
-    if profile.libraries:
-        missing += [name for library, name in QT_LIBRARIES.items() if not _loads(library)]
-    missing += [name for program, name in profile.programs if shutil.which(program) is None]
-    if profile.fonts:
-        missing += [name for path, name in FONT_PACKAGES.items() if not Path(path).exists()]
-    return missing
-
-
-def _install_system_packages(names: list[str]) -> bool:
-    command = ["apt-get", "install", "-y", "--no-install-recommends", *names]
-    if shutil.which("apt-get") is None:
-        print(f"These system packages are missing: {' '.join(names)}", file=sys.stderr)
-        return False
-    if os.geteuid() != 0:
-        print(f"Please run this once, then try again:\n  sudo {' '.join(command)}", file=sys.stderr)
-        return False
-    print(f"Installing system packages: {' '.join(names)}", flush=True)
-    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    subprocess.run(["apt-get", "update", "-qq"], env=environment, check=False)
-    done = subprocess.run(
-        [*command, "-qq"], env=environment, stdout=subprocess.DEVNULL, check=False
-    )
-    if done.returncode != 0:
-        print(f"This command failed: {' '.join(command)}", file=sys.stderr)
-    return done.returncode == 0
-
-
-def _has_nvidia_gpu() -> bool:
-    return Path("/proc/driver/nvidia/version").exists() or shutil.which("nvidia-smi") is not None
+    if _why_anew(ROOT / profile.venv) is not None:
+        missing += system_packages.missing_venv_package()
+    missing += system_packages.missing_libraries()
+    missing += system_packages.missing_programs(profile.programs)
+    if profile.needs_fonts or missing:
+        missing += system_packages.missing_fonts()
+    if missing:
+        system_packages.install(missing)
 
 
 def _requirement_sets(profile: Profile) -> list[str]:
     sets = list(profile.requirements)
-    if profile.venv == ".venv" and platform.machine() == "x86_64":
-        # Without a GPU numba doubles the speed of the NumPy backend; with one, CuPy is the engine.
-        extra = "gpu" if _has_nvidia_gpu() else "cpu"
-        if extra not in sets:
-            sets.append(extra)
+    has_gpu = Path("/proc/driver/nvidia/version").exists() or shutil.which("nvidia-smi")
+    if profile.venv == ".venv" and platform.machine() == "x86_64" and has_gpu:
+        sets.append("gpu")
     return sets
 
 
-def _ensure_venv(profile: Profile) -> int:
-    folder = ROOT / profile.venv
+def _why_anew(folder: Path) -> str | None:
+    """Why the environment must be made from nothing; None where it can be used as it is."""
     python = folder / "bin" / "python"
+    if not folder.exists():
+        return "there was none"
+    if not python.exists() or not (folder / ".installed").is_dir():
+        return "the one there was not finished or its Python is gone"
+    if (folder / ".installed" / "unfinished").exists():
+        return "an installation into it was cut off"
+    settings = dict(
+        line.split(" = ", 1)
+        for line in (folder / "pyvenv.cfg").read_text().splitlines()
+        if " = " in line
+    )
+    made_with = settings.get("version", "").split(".")[:2]
+    # Another Python counts when the user named it, or when the system replaced its own by it.
+    asked = "PYTHON" in os.environ or python.resolve() == Path(sys.executable).resolve()
+    if asked and made_with != platform.python_version().split(".")[:2]:
+        return f"it was made with Python {'.'.join(made_with)}"
+    return None
+
+
+def _ensure_venv(profile: Profile, lock: int) -> None:
+    folder = ROOT / profile.venv
     stamps = folder / ".installed"
-    if not python.exists():
-        print(f"Making {profile.venv} with Python {platform.python_version()}", flush=True)
-        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-    stamps.mkdir(exist_ok=True)
+    reason = _why_anew(folder)
+    if reason is not None:
+        version = platform.python_version()
+        print(f"Making {profile.venv} with Python {version}: {reason}", flush=True)
+        _run([sys.executable, "-m", "venv", "--clear", str(folder)], lock, profile.venv)
+        stamps.mkdir()
     for name in _requirement_sets(profile):
         file = ROOT / "requirements" / f"{name}.txt"
         stamp = stamps / name
         digest = hashlib.sha256(file.read_bytes()).hexdigest()
-        if stamp.exists() and stamp.read_text() == digest:
-            continue
-        print(f"Installing {file.relative_to(ROOT)}", flush=True)
-        command = [str(python), "-m", "pip", "install", "--quiet", "-r", str(file)]
-        # torch alone is taken as its CPU wheel is offered, so its file has no hashes.
-        if name != "torch":
-            command.insert(5, "--require-hashes")
-        done = subprocess.run(command, check=False)
-        if done.returncode != 0:
-            return _fail(f"Installing {file.name} failed; the lines above say why.")
-        stamp.write_text(digest)
-    return 0
+        if not stamp.exists() or stamp.read_text() != digest:
+            _install(folder, file, lock)
+            stamp.write_text(digest)
+
+
+def _install(folder: Path, file: Path, lock: int) -> None:
+    name = str(file.relative_to(ROOT))
+    print(f"Installing {name} (the first time takes a minute or two)", flush=True)
+    command = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "-r", str(file)]
+    # torch alone is taken as its CPU wheel is offered, so its file has no hashes.
+    if file.stem != "torch":
+        command += ["--require-hashes", "--only-binary=:all:"]
+    unfinished = folder / ".installed" / "unfinished"
+    site_packages = next(folder.glob("lib/python*/site-packages"))
+    before = site_packages.stat().st_mtime_ns
+    unfinished.touch()
+    try:
+        _run(command, lock, name)
+    except SetupError:
+        # pip resolves and downloads before it touches anything: a failure there broke nothing.
+        if site_packages.stat().st_mtime_ns == before:
+            unfinished.unlink()
+        raise
+    unfinished.unlink()
+
+
+def _run(command: list[str], lock: int, what: str) -> None:
+    """Run one step of the set-up.
+
+    The child holds the lock too: when only this script is killed, the next one waits for pip.
+
+    Raises:
+        SetupError: it failed; the text is one line made from what it printed.
+    """
+    done = subprocess.run(
+        command,
+        pass_fds=(lock,),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    if done.returncode != 0:
+        raise SetupError(f"{what} could not be installed: {_reason(done.stdout)}")
+
+
+def _reason(said: str) -> str:
+    """The cause in one line: of pip's many lines only the first error says it."""
+    if "No space left on device" in said:
+        return "the disk is full. Make room, then run the same command again."
+    if any(sign in said for sign in _OFFLINE):
+        return (
+            "the package index cannot be reached. Check the network, then run the same command "
+            "again; what is already installed stays."
+        )
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
+    return (errors or lines[-1:] or ["no reason was given"])[0]
 
 
 if __name__ == "__main__":

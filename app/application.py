@@ -178,7 +178,7 @@ class Application(QObject):
         if not state.geometry:
             self.window.place_first(self.window.screen().availableGeometry())
         self.window.show_settings(self.settings.settings)
-        self.chats.start(self._options.open_chat)
+        self.chats.start(self._options.open_chat, self.settings.profile.shown_chat_id)
         self.window.show()
         QTimer.singleShot(0, self._on_shown)
 
@@ -269,6 +269,7 @@ class Application(QObject):
 
     @Slot()
     def _on_tick(self) -> None:
+        self.settings.set_shown_chat(self.shown_chat_id)
         self.settings.tick()
         self.models.tick()
 
@@ -307,7 +308,7 @@ class Application(QObject):
 
     @property
     def shown_chat_id(self) -> str:
-        """The chat to come back to after a restart; "" for one without a question."""
+        """The chat to come back to at the next start; "" for one without a question."""
         return self.chats.shown_id if self.chats.shown.exchanges else ""
 
     @Slot()
@@ -331,6 +332,7 @@ class Application(QObject):
         """The steps of `shut_down`; the exit code is 1 where something could not be stored."""
         self._timer.stop()
         self.settings.set_window(self.window.window_state())
+        self.settings.set_shown_chat(self.shown_chat_id)
         engine_ended = self.engine.shutdown(_ENGINE_END_S)
         self.chat.close()
         downloads_ended = self.wizard.shutdown(_ENGINE_END_S)

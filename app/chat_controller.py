@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from app.chat_request import request_for
+from app.chat_request import context_of, request_for
 from app.chat_view import ChatState, ChatView, Notice
 from app.conversation import Conversation, Exchange, Reply, ReplyStatus
 from app.conversation_list import ConversationList, StorePort, clean_text
@@ -84,7 +84,7 @@ class ChatController:
         self._queue: deque[_Waiting] = deque()
         self.last_error_details = ""
         self.too_long: Callable[[str, str, int], None] = lambda chat, exchange, limit: None
-        ports.chats.shown_changed = lambda conversation_id: self._show_state()
+        ports.chats.shown_changed = self._on_shown_changed
         ports.chats.showing = self._bring_up_to_date
         ports.chats.removing = self._end_all_of
         ports.chats.is_busy = self.is_busy
@@ -166,8 +166,9 @@ class ChatController:
                     prefill_tokens_per_s=event.stats.prefill_tokens_per_s,
                     decode_tokens_per_s=event.stats.decode_tokens_per_s,
                     first_token_s=event.stats.first_token_s,
-                    context_tokens=event.stats.context_tokens,
                 )
+                if self._is_shown(running):
+                    self._ports.status.change(context_tokens=event.stats.context_tokens)
                 self._end(running, reply)
             case Failed():
                 self._on_failed(running, event.error)
@@ -319,6 +320,10 @@ class ChatController:
             self._state = state
             self._ports.status.change(phase=_PHASES.get(state, ""))
             self._show_state()
+
+    def _on_shown_changed(self, conversation_id: str) -> None:
+        self._ports.status.change(context_tokens=context_of(self._ports.chats.shown))
+        self._show_state()
 
     def _show_state(self) -> None:
         self._view.show_chat_state(self.state_of(self._ports.chats.shown_id))

@@ -78,3 +78,10 @@ def oldest_exchanges(conversation: Conversation, exchange_id: str) -> list[Excha
         if not exchange.left_out:
             earlier.append(exchange)
     return earlier
+
+
+def context_of(conversation: Conversation) -> int:
+    """Tokens that the chat's last ended reply left in the context, its prompt included."""
+    replies = [exchange.reply for exchange in conversation.exchanges]
+    last = next((r for r in reversed(replies) if r is not None and r.prompt_tokens), None)
+    return 0 if last is None else last.prompt_tokens + last.thinking_tokens + last.answer_tokens

@@ -95,12 +95,18 @@ class ConversationList:
         """The chat with the time of its last change set to now."""
         return replace(conversation, updated_at=self._wall_clock())
 
-    def start(self, conversation_id: str = "") -> None:
-        """Show the list, and the given chat, or the one with an unsent draft, or an empty one."""
+    def start(self, conversation_id: str = "", last_id: str = "") -> None:
+        """Show the list, and the chat that was asked for, or the one of last time, or the one with
+        an unsent draft, or an empty one.
+        """
         self._show(self._empty())
         self.refresh()
         if conversation_id:
             self.on_conversation_selected(conversation_id)
+        elif last_id:
+            self._store.read(
+                lambda store: store.load(last_id), partial(self._on_last_loaded, self._shown_id)
+            )
         else:
             self._look_for_draft()
 
@@ -189,6 +195,14 @@ class ConversationList:
         self._view.show_conversation(conversation)
         self.shown_changed(conversation.conversation_id)
 
+    def _on_last_loaded(self, empty_id: str, conversation: Conversation | None) -> None:
+        """Come back to the chat of last time; where it is gone, nobody asked for it now."""
+        if conversation is None:
+            self._look_for_draft()
+        elif self._is_untouched(empty_id):
+            self._show(conversation)
+            self.refresh()
+
     def _on_loaded(self, conversation_id: str, conversation: Conversation | None) -> None:
         if conversation_id != self._wanted_id or conversation_id == self._shown_id:
             return  # the user has gone on to another chat meanwhile
@@ -212,10 +226,13 @@ class ConversationList:
         )
 
     def _on_draft_found(self, empty_id: str, conversation: Conversation | None) -> None:
-        # Only in place of the untouched empty chat that was shown when the store was asked.
-        untouched = self._shown_id == empty_id and not (self.shown.exchanges or self.shown.draft)
-        if conversation is not None and untouched and self._wanted_id == empty_id:
+        if conversation is not None and self._is_untouched(empty_id):
             self._show(conversation)
+
+    def _is_untouched(self, empty_id: str) -> bool:
+        """Whether the empty chat that was shown when the store was asked is still so."""
+        untouched = self._shown_id == empty_id and not (self.shown.exchanges or self.shown.draft)
+        return untouched and self._wanted_id == empty_id
 
     def _on_summaries(self, search: str, summaries: Sequence[ConversationSummary]) -> None:
         if search != self._search:

@@ -264,11 +264,13 @@ class ConversationStore:
 
 
 def _snippet(row: sqlite3.Row, search: str) -> str:
-    """The place of the match, or the beginning of the last question."""
+    """The place of the match; the title alone stands for a chat that was not searched for."""
+    if not search:
+        return ""
     for text in (row["question"], row["answer"]):
         at = text.lower().find(search.lower()) if text else -1
         if text and at >= 0:
-            start = max(0, at - 30) if search else 0
+            start = max(0, at - 30)
             return ("…" if start else "") + " ".join(text[start : start + 120].split())
     return ""
 

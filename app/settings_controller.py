@@ -72,6 +72,10 @@ class SettingsController:
         others = tuple(m for m in self._profile.added_models if m.model_id != model.model_id)
         self._change(replace(self._profile, added_models=(*others, model)))
 
+    def set_shown_chat(self, conversation_id: str) -> None:
+        """Remember the chat in the window, to come back to it; "" for an empty one."""
+        self._change(replace(self._profile, shown_chat_id=conversation_id))
+
     def set_window(self, window: WindowState) -> None:
         """Remember how the window looks."""
         self._change(replace(self._profile, window=window))

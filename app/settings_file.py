@@ -1,8 +1,9 @@
 """Loads and saves what the profile remembers besides the chats: one JSON file, written atomically.
 
 It holds the settings, the sampling values that differ from the advice (per thinking mode), the
-models that the user added, the model in use, and the window's state. Nothing in the file can stop
-the app: a wrong value becomes its default with a notice, a broken file is kept beside the new one.
+models that the user added, the model in use, the chat in the window, and the window's state.
+Nothing in the file can stop the app: a wrong value becomes its default with a notice, a broken file
+is kept beside the new one.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ class Profile:
     window: WindowState = dataclasses.field(default_factory=WindowState)
     added_models: tuple[AddedModel, ...] = ()
     active_model_id: str = ""
+    shown_chat_id: str = ""
     unknown: dict[str, Any] = dataclasses.field(default_factory=dict)
 
     def with_settings(self, settings: Settings) -> Profile:
@@ -130,7 +132,15 @@ def _broken(path: Path, why: str) -> LoadedProfile:
 
 
 def _profile_of(tree: dict[str, Any]) -> LoadedProfile:
-    known = {"version", "settings", "sampling", "window", "added_models", "active_model_id"}
+    known = {
+        "version",
+        "settings",
+        "sampling",
+        "window",
+        "added_models",
+        "active_model_id",
+        "shown_chat_id",
+    }
     notices: list[str] = []
     settings, unknown_settings = _settings_of(tree, notices)
     unknown = {key: value for key, value in tree.items() if key not in known}
@@ -138,12 +148,13 @@ def _profile_of(tree: dict[str, Any]) -> LoadedProfile:
         unknown["settings"] = unknown_settings
         names = ", ".join(sorted(unknown_settings))[:200]
         notices.append(f"Settings that this version does not know were left alone: {names}.")
-    active = tree.get("active_model_id", "")
+    active, shown = tree.get("active_model_id", ""), tree.get("shown_chat_id", "")
     profile = Profile(
         settings=settings,
         window=_window_of(tree.get("window")),
         added_models=_added_models_of(tree.get("added_models", []), notices),
         active_model_id=active if isinstance(active, str) else "",
+        shown_chat_id=shown if isinstance(shown, str) else "",
         unknown=unknown,
     )
     return LoadedProfile(profile, tuple(notices))
@@ -259,4 +270,5 @@ def _tree_of(profile: Profile) -> dict[str, Any]:
         "window": dataclasses.asdict(profile.window),
         "added_models": [dataclasses.asdict(model) for model in profile.added_models],
         "active_model_id": profile.active_model_id,
+        "shown_chat_id": profile.shown_chat_id,
     }

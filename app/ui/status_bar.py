@@ -76,9 +76,7 @@ class StatusBar(QWidget):
         self._decode.setText(self._speed(self.tr("decode"), status.decode_tokens_per_s))
         first = ""
         if status.first_token_s > 0:
-            first = self.tr("first token {ms} ms").format(
-                ms=wording.count(round(status.first_token_s * 1000))
-            )
+            first = self.tr("first token {time}").format(time=wording.latency(status.first_token_s))
         self._first.setText(status.phase or first)
         self._show_context(status)
         memory = ""

@@ -29,6 +29,13 @@ def live_seconds(seconds: float) -> str:
     return _tr("{minutes} min {seconds} s").format(minutes=minutes, seconds=rest)
 
 
+def latency(seconds: float) -> str:
+    """9 ms; from a second on 2.0 s."""
+    if seconds < 1:
+        return _tr("{milliseconds} ms").format(milliseconds=count(round(seconds * 1000)))
+    return live_seconds(seconds)
+
+
 def total_seconds(seconds: float) -> str:
     """12 s once it is over; below 10 s with one decimal."""
     return (

@@ -141,6 +141,23 @@ def test_the_same_chat_is_there_after_a_restart(runner):
     assert again.chats.shown.exchanges[0].question == "Is it?"
 
 
+def test_the_chat_and_the_draft_of_last_time_are_there_after_closing(runner):
+    app = runner.start()
+    runner.ask(app, "Is it?")
+    runner.wait_done(app)
+    app.window.composer.edit.setPlainText("half a thought")
+    runner.close(app)
+    again = runner.start()
+    runner.wait(lambda: bool(again.chats.shown.exchanges))
+    assert again.chats.shown.exchanges[0].question == "Is it?"
+    assert again.window.composer.text == "half a thought"
+    again.window.new_chat_requested.emit()
+    runner.close(again)
+    third = runner.start()
+    runner.wait(lambda: bool(third.window.chats.list.count()))
+    assert not third.chats.shown.exchanges
+
+
 @pytest.mark.parametrize("stage", ["loading", "thinking", "answering"])
 def test_closing_at_any_stage_ends_all_threads_and_keeps_every_word(runner, stage):
     app = runner.start(LONG, tokens_per_s=20 if stage == "loading" else 400)

@@ -368,3 +368,16 @@ def test_a_reply_says_that_it_waits_for_another_chat(desk):
     assert desk.view.waits[second] == ("Waiting for the answer in another chat", None)
     desk.finish()
     assert desk.view.waits[second] == ("", None)
+
+
+def test_the_context_in_the_status_is_that_of_the_chat_in_the_window(desk):
+    desk.ask("One?")
+    first_id, used = desk.chats.shown_id, desk.view.status.context_tokens
+    assert used == 12
+    desk.chats.on_new_chat()
+    assert desk.view.status.context_tokens == 0
+    desk.chat.on_submitted("Two?")
+    desk.chats.on_conversation_selected(first_id)
+    assert desk.view.status.context_tokens == used
+    desk.finish(context_tokens=999)
+    assert desk.view.status.context_tokens == used

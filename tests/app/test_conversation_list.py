@@ -40,6 +40,38 @@ def test_a_chat_that_is_gone_is_told_and_the_window_stays_usable(desk):
     desk.ask("Still works?")
 
 
+def test_start_shows_the_chat_of_last_time(desk):
+    desk.ask("Earlier question")
+    last_id = desk.chats.shown_id
+    desk.chats.on_draft_changed("and a draft")
+    again = Desk(desk.tmp_path)
+    again.chats.start("", last_id)
+    assert again.view.conversation.conversation_id == last_id
+    assert again.view.conversation.draft == "and a draft"
+    assert again.view.selected_id == last_id
+
+
+def test_a_chat_of_last_time_that_is_gone_is_not_missed(desk):
+    desk.chats.on_draft_changed("a draft of a new chat")
+    again = Desk(desk.tmp_path)
+    again.chats.start("", "no such chat")
+    assert again.view.notices == {}
+    assert again.view.conversation.draft == "a draft of a new chat"
+
+
+def test_a_question_asked_before_the_chat_of_last_time_was_read_stays_in_view(desk):
+    desk.ask("Earlier question")
+    last_id = desk.chats.shown_id
+    again = Desk(desk.tmp_path).with_model()
+    again.store.held = []
+    again.chats.start("", last_id)
+    held, again.store.held = again.store.held, None
+    again.chat.on_submitted("A quick question?")
+    for answer in held:
+        answer()
+    assert [e.question for e in again.chats.shown.exchanges] == ["A quick question?"]
+
+
 def test_new_chat_twice_makes_one_empty_chat(desk):
     desk.ask("One")
     desk.chats.on_new_chat()

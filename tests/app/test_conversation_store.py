@@ -116,6 +116,7 @@ def test_the_snippet_shows_the_place_of_the_match(store):
     saved(store, chat("c1", "word " * 40 + "needle " + "word " * 40))
     [summary] = store.summaries("needle")
     assert "needle" in summary.snippet
+    assert store.summaries("")[0].snippet == "", "the title says it already"
     assert len(summary.snippet) < 140
 
 

@@ -128,6 +128,7 @@ def sample() -> Profile:
         WindowState(0.5, True, False, "AdnQ", 200, 300),
         (AddedModel("added-1", "Mine", "/models/mine.gguf"),),
         "added-1",
+        "chat-1",
         {"from_the_future": {"a": 1}},
     )
 
@@ -193,6 +194,7 @@ def test_one_wrong_value_costs_only_itself(path):
         "window": {"thinking_share": "x", "list_collapsed": True, "list_width": -5},
         "added_models": [{"model_id": "a"}, {"model_id": "b", "label": "B", "path": "/b"}],
         "active_model_id": 17,
+        "shown_chat_id": ["x"],
     }
     path.write_text(json.dumps(tree))
     loaded = load_profile(path)
@@ -201,6 +203,7 @@ def test_one_wrong_value_costs_only_itself(path):
     assert profile.window == WindowState(list_collapsed=True)
     assert profile.added_models == (AddedModel("b", "B", "/b"),)
     assert profile.active_model_id == ""
+    assert profile.shown_chat_id == ""
     told = " ".join(loaded.notices)
     for name in ("font_size", "temperature", "unheard_of", "not_thinking", "added models"):
         assert name in told

@@ -153,6 +153,11 @@ def test_the_status_bar_shows_what_is_known_and_nothing_else(window):
     )
 
 
+def test_a_first_token_that_took_longer_is_told_in_seconds(window):
+    window.show_status(Status(first_token_s=2.024))
+    assert window.status.texts == ("first token 2.0 s",)
+
+
 @pytest.mark.parametrize(
     ("used", "color"),
     [(0, "accent"), (699, "accent"), (700, "warn"), (899, "warn"), (900, "danger")],

@@ -34,6 +34,22 @@ def _render(source: str, **variables: object) -> str:
          "bx!3?abab"),
         ("{% macro m(x) %}[{{ x }}]{% endmacro %}{{ m('a') }}{{ namespace(a=1).a }}", "[a]1"),
         ("{{ 'ab' | center(4) }}{{ 'a\nb' | indent(2) }}", " ab a\n  b"),
+        ("{{ messages | map(attribute='role') | join(', ') }}", "user, assistant"),
+        ("{{ messages | selectattr('role', 'equalto', 'user') | list | length }}", "1"),
+        ("{{ ', '.join(messages | map(attribute='content')) | upper | replace('H', 'J') }}",
+         "JI, É"),
+        ("{% for k, v in {'b': 1, 'a': 2} | dictsort %}{{ k }}{{ v }}{% endfor %}", "a2b1"),
+        ("{% for k, v in messages[0].items() %}{{ k }}={{ v }};{% endfor %}",
+         "role=user;content=hi;"),
+        ("{{ ['a', 'b'] }}{{ (1, 2) ~ [3] }}{{ {'k': [none]} | string }}",
+         "['a', 'b'](1, 2)[3]{'k': [None]}"),
+        ("{{ '%s-%s' | format('a', 1) }}{{ [1, 2] | sum }}{{ [[1], [2]] | sum(start=[]) }}",
+         "a-13[1, 2]"),
+        ("{% set ns = namespace(l=[]) %}{% for m in messages %}{% set ns.l = ns.l + [m] %}"
+         "{% endfor %}{{ ns.l[1].role }}{{ 1000 * 1000 }}", "assistant1000000"),
+        ("{% set a, b = 'xy'.upper(), [1] * 2 %}{{ a }}{{ b }}{{ 'x' in ['x', b] }}",
+         "XY[1, 1]True"),
+        ("{{ 'a\nb\n' | indent('> ', true) | trim }}", "> a\n> b"),
     ],
 )  # fmt: skip
 def test_templates_render_as_in_transformers(source: str, text: str) -> None:
@@ -129,6 +145,30 @@ def test_a_template_cannot_leave_its_sandbox(source: str) -> None:
         "{{ '{:{}}'.format(1, 9999999999) }}",
         "{{ {'a': 1} | tojson(indent=9999999999) }}",
         "{% for i in range(10000000000) %}{% endfor %}",
+        "{{ ('a' * 900000) | replace('a', 'b' * 900000) }}",
+        "{{ ('a' * 30000).replace('a', 'b' * 30000) }}",
+        "{{ ('a' * 30000).replace('', 'b' * 900) }}",
+        "{{ ('a\n' * 30000) | indent('b' * 30000) }}",
+        "{{ ('x' * 900000).join(['a'] * 2000) }}",
+        "{{ (['x'] * 2000) | join('a' * 900000) }}",
+        "{{ ['x'] | batch(90000, 'a' * 900) | list }}",
+        "{{ (range(90000) | map(attribute='x', default='a' * 900000)) | join }}",
+        "{{ ''.join(range(90000) | map(attribute='x', default='a' * 900000)) }}",
+        "{{ ('{0}' * 30000).format('b' * 900000) }}",
+        "{{ ('%s' * 2) % (['b' * 90000] * 90000, 1) }}",
+        "{{ '%999999999d' | format(1) }}",
+        "{{ 'a'.encode() * 9999999999 }}",
+        "{{ ('\t' * 90000).expandtabs(90000) }}",
+        "{{ (5).to_bytes(9999999999, 'little') }}",
+        "{{ lipsum(n=100000000) }}",
+        "{% set ns = namespace(x=3) %}{% for i in range(60) %}{% set ns.x = ns.x * ns.x %}"
+        "{% endfor %}",
+        *(
+            "{% set ns = namespace(x=['ab']) %}{% for i in range(60) %}"
+            f"{{% set ns.x = [ns.x, ns.x] %}}{{% endfor %}}{end}"
+            for end in ("{{ ns.x }}", "{{ ns.x | tojson }}", "{{ ns.x ~ '' }}", "{{ '%s' % ns.x }}")
+        ),
+        "{{ namespace(x=1) }}{{ '{0.x}'.format(namespace(x=1)) }}",
         "{% set _thinkpane_budget = 1 %}{% for a in range(99999) %}{% for b in range(99999) %}"
         "{% endfor %}{% endfor %}",
     ],
@@ -136,6 +176,17 @@ def test_a_template_cannot_leave_its_sandbox(source: str) -> None:
 def test_a_template_that_would_never_end_is_stopped(source: str) -> None:
     with pytest.raises(BadModelFile, match="chat template"):
         _render(source)
+
+
+def test_running_out_of_memory_is_said_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    template = ChatTemplate("{{ raise_exception('x') }}", "origin")
+
+    def full(values: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(template._template, "generate", full)
+    with pytest.raises(BadModelFile, match="chat template: MemoryError"):
+        template.render([], {}, True)
 
 
 def test_long_conversations_are_within_the_bounds() -> None:

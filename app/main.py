@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -29,6 +29,10 @@ from app.single_instance import SingleInstance
 from engine.errors import FolderNotWritable
 
 EXIT_BAD_START = 2
+NO_DISPLAY = (
+    "Thinkpane needs a desktop: neither DISPLAY nor WAYLAND_DISPLAY is set. Start it in a "
+    "graphical session; `python -m engine chat` answers in a terminal."
+)
 _SIGNAL_POLL_MS = 200
 
 
@@ -53,11 +57,25 @@ class Arguments:
     restarts: int
 
 
+def _path(word: str) -> Path:
+    """A path of the command line; Qt and the settings file hold only names that are text."""
+    if not word.strip():
+        raise argparse.ArgumentTypeError("expected a path, found an empty word")
+    try:
+        word.encode("utf-8")
+    except UnicodeEncodeError:
+        shown = word.encode("utf-8", "backslashreplace").decode("ascii", "replace")
+        raise argparse.ArgumentTypeError(
+            f"the name {shown} is not valid UTF-8; rename it"
+        ) from None
+    return Path(word)
+
+
 def parse_arguments(argv: Sequence[str]) -> Arguments:
     """Read the command line; exits with 2 and one line where it is wrong."""
     parser = _OneLineParser(prog="thinkpane", description="A private local chat.")
-    parser.add_argument("--profile", type=Path, metavar="DIR", help="keep everything under DIR")
-    parser.add_argument("--model", type=Path, metavar="PATH", help="a model folder or GGUF to use")
+    parser.add_argument("--profile", type=_path, metavar="DIR", help="keep everything under DIR")
+    parser.add_argument("--model", type=_path, metavar="PATH", help="a model folder or GGUF to use")
     parser.add_argument(
         "--device", choices=("auto", "cuda", "cpu"), help="what computes; kept as the setting"
     )
@@ -84,6 +102,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parse_arguments(words)
     if arguments.self_test:
         return run_self_test()
+    if not has_display(os.environ, sys.platform):
+        print_line(NO_DISPLAY, error=True)
+        return EXIT_BAD_START
     qt = QApplication(sys.argv[:1])
     qt.setApplicationName("Thinkpane")
     qt.setDesktopFileName("thinkpane")
@@ -111,6 +132,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     code = qt.exec()
     instance.release()
     return code
+
+
+def has_display(environment: Mapping[str, str], platform: str) -> bool:
+    """Whether a window can be opened; where none can, Qt would abort the process."""
+    names = ("QT_QPA_PLATFORM", "DISPLAY", "WAYLAND_DISPLAY")
+    return platform != "linux" or any(environment.get(name) for name in names)
 
 
 def _load(paths: Paths, arguments: Arguments) -> LoadedProfile:
@@ -147,6 +174,11 @@ def _begin_logging(paths: Paths) -> UncaughtErrors:
 
 
 def _leave_to_other(instance: SingleInstance, paths: Paths) -> int:
+    if not instance.held_by_other:
+        return _refuse(
+            f"The profile {paths.data_dir} cannot be locked: {paths.lock_file} could not be made. "
+            "Free some space on that disk, or start with --profile and another folder."
+        )
     if instance.raise_other():
         print_line("Thinkpane is already running with this profile; its window was shown.")
         return 0

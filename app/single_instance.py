@@ -43,6 +43,11 @@ class SingleInstance(QObject):
         self._server.listen(self._name)
         return True
 
+    @property
+    def held_by_other(self) -> bool:
+        """Whether `acquire` failed because of another process, not because of the disk."""
+        return self._lock.error() is QLockFile.LockError.LockFailedError
+
     def raise_other(self) -> bool:
         """Ask the running app to show its window; False when it does not listen."""
         socket = QLocalSocket()

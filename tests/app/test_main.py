@@ -13,17 +13,17 @@ from pathlib import Path
 import pytest
 
 from app import __version__
-from app.main import parse_arguments
+from app.main import has_display, parse_arguments
 from app.single_instance import SingleInstance
 
 ROOT = Path(__file__).resolve().parents[2]
 ENV = {**os.environ, "QT_QPA_PLATFORM": "offscreen", "PYTHONPATH": str(ROOT)}
 
 
-def run(*words: str, code: str = "") -> subprocess.CompletedProcess[str]:
+def run(*words: str, code: str = "", env: dict[str, str] = ENV) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", code] if code else [sys.executable, "-m", "app", *words]
     return subprocess.run(
-        command, cwd=ROOT, env=ENV, capture_output=True, text=True, timeout=100, check=False
+        command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=100, check=False
     )
 
 
@@ -36,6 +36,9 @@ def run(*words: str, code: str = "") -> subprocess.CompletedProcess[str]:
         (["--profile", __file__], "is not a folder"),
         (["file.gguf"], "file.gguf"),
         (["--model"], "--model"),
+        (["--model", ""], "empty"),
+        (["--profile", " "], "empty"),
+        (["--profile", "/tmp/\udcff"], "UTF-8"),
     ],
 )
 def test_bad_arguments_give_one_line_and_exit_code_2(capsys, words, named):
@@ -45,6 +48,36 @@ def test_bad_arguments_give_one_line_and_exit_code_2(capsys, words, named):
     printed = capsys.readouterr().err
     assert printed.count("\n") == 1
     assert named in printed
+
+
+@pytest.mark.parametrize(
+    ("environment", "platform", "possible"),
+    [
+        ({}, "linux", False),
+        ({"DISPLAY": ""}, "linux", False),
+        ({"DISPLAY": ":0"}, "linux", True),
+        ({"WAYLAND_DISPLAY": "wayland-0"}, "linux", True),
+        ({"QT_QPA_PLATFORM": "offscreen"}, "linux", True),
+        ({}, "win32", True),
+    ],
+)
+def test_a_session_without_a_desktop_is_told_apart(environment, platform, possible):
+    assert has_display(environment, platform) is possible
+
+
+def test_without_a_desktop_the_app_says_so_and_exits_2():
+    bare = {key: value for key, value in ENV.items() if "DISPLAY" not in key}
+    del bare["QT_QPA_PLATFORM"]
+    done = run("--scripted", env=bare)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "needs a desktop" in done.stderr
+
+
+def test_a_lock_that_cannot_be_made_is_not_taken_for_another_instance(tmp_path):
+    lock = SingleInstance(tmp_path / "no-such-folder" / "instance.lock")
+    assert not lock.acquire()
+    assert not lock.held_by_other
 
 
 def test_good_arguments(tmp_path):
@@ -69,6 +102,7 @@ def test_a_second_instance_is_refused_and_the_first_comes_to_the_front(qtbot, tm
     first.raised = lambda: raised.append(1)
     assert first.acquire()
     assert not second.acquire()
+    assert second.held_by_other
     assert second.raise_other()
     qtbot.waitUntil(lambda: bool(raised), timeout=20_000)
     first.release()

@@ -380,7 +380,10 @@ class Engine(Protocol):
         ...
 
     def close(self) -> None:
-        """Free all memory; a closed engine takes no calls."""
+        """Free all memory; a closed engine takes no calls, but for one `step`.
+
+        That one tells the end of replies that were still running.
+        """
         ...
 
 

@@ -134,10 +134,14 @@ class TextEngine:
         return len(self._tokenizer.render(messages, ThinkingParams()))
 
     def close(self) -> None:
-        """Free all memory; replies that still run are dropped without an event."""
-        self._waiting.clear()
-        self._live.clear()
-        self._backend.close()
+        """Free all memory; replies that still run end as cancelled, told by one more `step`."""
+        try:
+            for reply in [*self._live, *self._waiting]:
+                self._finish(reply, FinishReason.CANCELLED)
+        finally:
+            self._waiting.clear()
+            self._live.clear()
+            self._backend.close()
 
     def _reply_for(self, request: GenerationRequest, control: GenerationControl) -> Reply:
         if "" in request.stop_texts:

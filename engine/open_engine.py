@@ -86,8 +86,8 @@ def _check_device(device: str) -> None:
 
 
 def _open_tokenizer(files: ModelFiles) -> Tokenizer:
-    if files.format == "gguf":
-        tokenizer = Tokenizer.from_gguf(files.path)
+    if files.gguf is not None:
+        tokenizer = Tokenizer.from_gguf(files.gguf)
     else:
         tokenizer = Tokenizer.from_folder(files.path)
     if tokenizer.vocab_size > files.config.vocab_size:

@@ -13,7 +13,7 @@ from engine.cpu.kv_cache import KvCache
 from engine.cpu.matrices import Bf16Matrix, Float32Matrix, Matrix, numba_installed
 from engine.cpu.model import LayerWeights, ModelWeights, NumpyModel, Segment
 from engine.cpu.sampler import Sampler
-from engine.errors import LoadCancelled
+from engine.errors import LoadCancelled, NotEnoughMemory
 from engine.models.host_tensor import to_float32
 from engine.models.memory_plan import (
     WeightDtype,
@@ -105,6 +105,14 @@ class CpuBackend:
             LoadCancelled: `control` was cancelled.
         """
         require_fits(self._plan, free_ram_bytes(), "main memory")
+        try:
+            yield from self._load(control)
+        except MemoryError:  # a limit of the process, which no free memory tells
+            self.close()
+            needed = self._plan.total_bytes
+            raise NotEnoughMemory(needed, free_ram_bytes(), "main memory") from None
+
+    def _load(self, control: GenerationControl) -> Iterator[LoadProgress]:
         config = self._files.config
         blocks = weight_blocks(config)
         total = _parameters(self._files) * (2 if self._dtype == "bfloat16" else 4)

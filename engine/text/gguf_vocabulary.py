@@ -7,12 +7,14 @@ models has, so that ids equal Hugging Face's (a test compares them for SmolLM2).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from engine.errors import BadModelFile, UnsupportedModel
-from engine.models.gguf_file import open_gguf
 from engine.text.control_literals import ControlToken
 from engine.text.tokenizer_definition import TokenizerDefinition, checked_token_id
+
+if TYPE_CHECKING:
+    from engine.models.gguf_file import GgufFile
 
 _NORMAL, _CONTROL, _USER_DEFINED = 1, 3, 4
 _CONTRACTIONS = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
@@ -65,15 +67,15 @@ _TAKES_WHOLE_WORDS = ("llama-bpe", "llama3", "llama-v3")
 _NAMED = {"bos": "bos_token", "eos": "eos_token", "unknown": "unk_token", "padding": "pad_token"}
 
 
-def definition_from_gguf(path: Path) -> TokenizerDefinition:
-    """Read the tokenizer of a GGUF file.
+def definition_from_gguf(file: GgufFile) -> TokenizerDefinition:
+    """The tokenizer in the metadata of an opened GGUF file.
 
     Raises:
-        ModelFileMissing, BadModelFile.
+        BadModelFile.
         UnsupportedModel: SentencePiece, or a pre-tokenizer that is not known here.
     """
-    metadata = open_gguf(path).metadata
-    where = str(path)
+    metadata = file.metadata
+    where = str(file.path)
     pre = _supported_pre_tokenizer(metadata)
     tokens = _texts(where, metadata, "tokenizer.ggml.tokens")
     types = metadata.get("tokenizer.ggml.token_type")

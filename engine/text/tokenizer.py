@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import tokenizers
 
@@ -22,6 +23,9 @@ from engine.text.gguf_vocabulary import definition_from_gguf
 from engine.text.message_values import message_values, strings_in
 from engine.text.thinking_splitter import ThinkingState, state_after_prompt
 from engine.text.tokenizer_definition import TokenizerDefinition, pieces_by_id
+
+if TYPE_CHECKING:
+    from engine.models.gguf_file import GgufFile
 
 
 class Tokenizer:
@@ -70,13 +74,13 @@ class Tokenizer:
         return cls(definition_from_folder(path))
 
     @classmethod
-    def from_gguf(cls, path: Path) -> Tokenizer:
+    def from_gguf(cls, file: GgufFile) -> Tokenizer:
         """Build from a GGUF file's own vocabulary, merges and pre-tokenizer name.
 
         Raises:
-            ModelFileMissing, BadModelFile, UnsupportedModel: as `from_folder`.
+            BadModelFile, UnsupportedModel: as `from_folder`.
         """
-        return cls(definition_from_gguf(path))
+        return cls(definition_from_gguf(file))
 
     @property
     def vocab_size(self) -> int:

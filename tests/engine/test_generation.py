@@ -519,3 +519,16 @@ def test_close_closes_the_backend(build):
     engine = build([END])
     engine.close()
     assert engine._backend.closed
+    assert engine.step() == []
+
+
+def test_a_reply_that_close_cuts_off_ends_all_the_same(build, spell):
+    engine = build(spell("a"))
+    engine.submit(request(request_id="queued"), GenerationControl())
+    events = generate(engine, request(), GenerationControl())
+    next(events)
+    engine.close()
+    rest = list(events)
+    assert [type(e) for e in rest if not isinstance(e, Delta)] == [Finished]
+    assert rest[-1].reason is FinishReason.CANCELLED
+    assert engine.step() == []

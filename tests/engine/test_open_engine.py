@@ -1,12 +1,16 @@
 """The factory: devices, their fallback, and what is refused before anything is loaded."""
 
 import importlib.util
+import subprocess
+import sys
 
 import pytest
 
 from engine.api import Capability, GenerationControl
 from engine.errors import BadModelFile, BadRequest, ModelFileMissing, NoCudaDevice
+from engine.models import gguf_file
 from engine.open_engine import describe_memory, open_engine
+from tests.engine.models.tiny_gguf import make_tiny_gguf
 from tests.engine.models.tiny_model import make_tiny_model
 
 without_cupy = pytest.mark.skipif(
@@ -62,3 +66,26 @@ def test_a_thinking_model_says_so_and_loads(tiny_folder):
     assert list(engine.load(GenerationControl()))
     assert Capability.THINKING in engine.info().capabilities
     engine.close()
+
+
+def test_the_header_of_a_gguf_is_read_once(tmp_path, monkeypatch):
+    path = tmp_path / "tiny.gguf"
+    make_tiny_gguf(path)
+    opened = []
+
+    def counted(path):
+        opened.append(path)
+        return open_gguf(path)
+
+    open_gguf = gguf_file.open_gguf
+    monkeypatch.setattr(gguf_file, "open_gguf", counted)
+    assert open_engine(path, "cpu").info().model == "tiny"
+    assert opened == [path]
+
+
+def test_the_gguf_package_is_imported_for_gguf_files_only(tiny_folder):
+    program = (
+        "import sys; from engine.open_engine import open_engine; "
+        "open_engine(sys.argv[1], 'cpu'); assert 'gguf' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", program, str(tiny_folder)], check=True)

@@ -66,9 +66,10 @@ def qwen3_reference(random_qwen3):
 
 @pytest.fixture(scope="module")
 def smollm2_reference(smollm2):
+    from engine.models.gguf_file import open_gguf
     from engine.text.tokenizer import Tokenizer
 
-    return Reference(smollm2, Tokenizer.from_gguf(SMOLLM2[0]).encode)
+    return Reference(smollm2, Tokenizer.from_gguf(open_gguf(SMOLLM2[0])).encode)
 
 
 def check_all_paths(reference: Reference, name: str) -> None:

@@ -262,3 +262,13 @@ def test_the_plan_is_what_prefill_and_decode_really_hold(tmp_path, capacity, inn
     regions = plan_regions(open_model(folder).config, capacity, device="cpu")
     planned = next(r.nbytes for r in regions if r.name == "workspace.largest_step")
     assert 0.7 * planned < held < 1.02 * planned
+
+
+def test_a_process_that_may_not_take_what_is_free_says_so(folder, monkeypatch):
+    def refused(*arguments):
+        raise MemoryError
+
+    monkeypatch.setattr(cpu_backend, "KvCache", refused)
+    backend = CpuBackend(open_model(folder), 64)
+    with pytest.raises(NotEnoughMemory, match="main memory"):
+        list(backend.load(GenerationControl()))

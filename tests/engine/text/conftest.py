@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from engine.models.gguf_file import open_gguf
 from engine.text.tokenizer import Tokenizer
 from tests.engine.text.tiny_tokenizer import write_tiny_folder
 
@@ -33,7 +34,7 @@ def smollm2_file() -> Path:
 
 @pytest.fixture(scope="session")
 def smollm2(smollm2_file: Path) -> Tokenizer:
-    return Tokenizer.from_gguf(smollm2_file)
+    return Tokenizer.from_gguf(open_gguf(smollm2_file))
 
 
 @pytest.fixture(scope="session")

@@ -36,7 +36,7 @@ def _write(tmp_path: Path, **changes: object) -> Path:
 
 
 def test_the_gguf_form_is_the_same_tokenizer_as_the_folder(tmp_path: Path, tiny: Tokenizer) -> None:
-    tokenizer = Tokenizer.from_gguf(_write(tmp_path))
+    tokenizer = Tokenizer.from_gguf(open_gguf(_write(tmp_path)))
     assert tokenizer.vocab_size == tiny.vocab_size
     assert tokenizer.stop_token_ids == tiny.stop_token_ids == {260, 264}
     assert tokenizer.think_end_id == tiny.think_end_id == 263
@@ -48,15 +48,15 @@ def test_the_gguf_form_is_the_same_tokenizer_as_the_folder(tmp_path: Path, tiny:
 
 def test_padding_is_an_end_where_it_is_a_control_token(tmp_path: Path) -> None:
     control = _write(tmp_path, tokenizer__ggml__padding_token_id=261)
-    assert Tokenizer.from_gguf(control).stop_token_ids == {260, 261, 264}
+    assert Tokenizer.from_gguf(open_gguf(control)).stop_token_ids == {260, 261, 264}
     plain = _write(tmp_path, tokenizer__ggml__padding_token_id=97)
-    assert Tokenizer.from_gguf(plain).stop_token_ids == {260, 264}
+    assert Tokenizer.from_gguf(open_gguf(plain)).stop_token_ids == {260, 264}
 
 
 def test_unused_tokens_stand_for_nothing(tmp_path: Path) -> None:
     types = [5 if index == 264 else 1 if index < 260 else 3 for index in range(265)]
     path = _write(tmp_path, tokenizer__ggml__token_type=types, tokenizer__ggml__eot_token_id=None)
-    tokenizer = Tokenizer.from_gguf(path)
+    tokenizer = Tokenizer.from_gguf(open_gguf(path))
     assert tokenizer.vocab_size == 264
     assert tokenizer.token_text(264) == ""
 
@@ -76,7 +76,7 @@ def test_pre_tokenizers_split_as_their_models_do(
 ) -> None:
     # A vocabulary in which every piece that must not be split is one token, and joined pairs of
     # pieces would be too: the ids tell where the text was cut.
-    tokenizer = Tokenizer.from_gguf(_write_with_pieces(tmp_path, pre, text))
+    tokenizer = Tokenizer.from_gguf(open_gguf(_write_with_pieces(tmp_path, pre, text)))
     assert [tokenizer.token_text(token_id) for token_id in tokenizer.encode(text)] == pieces
 
 
@@ -107,9 +107,9 @@ def _spelled(character: str) -> str:
 
 def test_qwen2_normalizes_and_the_others_do_not(tmp_path: Path) -> None:
     text = "cafe\u0301"
-    qwen = Tokenizer.from_gguf(_write(tmp_path, tokenizer__ggml__pre="qwen2"))
+    qwen = Tokenizer.from_gguf(open_gguf(_write(tmp_path, tokenizer__ggml__pre="qwen2")))
     assert qwen.detokenize(qwen.encode(text)) == "caf\u00e9"
-    smollm = Tokenizer.from_gguf(_write(tmp_path, tokenizer__ggml__pre="smollm"))
+    smollm = Tokenizer.from_gguf(open_gguf(_write(tmp_path, tokenizer__ggml__pre="smollm")))
     assert smollm.detokenize(smollm.encode(text)) == text
 
 
@@ -137,7 +137,7 @@ def test_qwen3_rebuilt_from_gguf_encodes_as_in_transformers(
         "tokenizer.chat_template": config["chat_template"],
     }
     path.write_bytes(gguf_bytes(metadata))
-    tokenizer = Tokenizer.from_gguf(path)
+    tokenizer = Tokenizer.from_gguf(open_gguf(path))
     assert tokenizer.stop_token_ids == {151645, 151643}
     assert (tokenizer.think_start_id, tokenizer.think_end_id) == (151667, 151668)
     rows = json.loads((GOLDEN / "qwen3_texts.json").read_text())
@@ -159,7 +159,7 @@ def test_other_kinds_are_refused_by_name(
     tmp_path: Path, changes: dict[str, object], name: str
 ) -> None:
     with pytest.raises(UnsupportedModel, match=name):
-        Tokenizer.from_gguf(_write(tmp_path, **changes))
+        Tokenizer.from_gguf(open_gguf(_write(tmp_path, **changes)))
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_other_kinds_are_refused_by_name(
 )
 def test_damaged_vocabularies_are_bad_files(tmp_path: Path, changes: dict[str, object]) -> None:
     with pytest.raises(BadModelFile, match=r"tiny\.gguf"):
-        Tokenizer.from_gguf(_write(tmp_path, **changes))
+        Tokenizer.from_gguf(open_gguf(_write(tmp_path, **changes)))
 
 
 def test_every_truncation_is_a_bad_file(tmp_path: Path) -> None:
@@ -193,7 +193,7 @@ def test_every_truncation_is_a_bad_file(tmp_path: Path) -> None:
     for length in range(0, len(data), 97):
         path.write_bytes(data[:length])
         with pytest.raises(BadModelFile):
-            Tokenizer.from_gguf(path)
+            Tokenizer.from_gguf(open_gguf(path))
 
 
 def test_a_flipped_bit_never_leaves_the_typed_errors(tmp_path: Path) -> None:
@@ -205,7 +205,7 @@ def test_a_flipped_bit_never_leaves_the_typed_errors(tmp_path: Path) -> None:
         flipped[position] ^= 1 << (position % 8)
         path.write_bytes(flipped)
         try:
-            Tokenizer.from_gguf(path).encode("hello, world")
+            Tokenizer.from_gguf(open_gguf(path)).encode("hello, world")
         except EngineError:
             refused += 1
     assert refused > 5

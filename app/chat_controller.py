@@ -228,10 +228,10 @@ class ChatController:
     def _on_delta(self, running: RunningReply, delta: Delta) -> None:
         if running.stopping:
             return  # after Stop nothing moves any more
-        running.add(delta, self._ports.clock())
+        streamed = running.add(delta, self._ports.clock())
         thinking = delta.channel is Channel.THINKING
         self._set_state(ChatState.THINKING if thinking else ChatState.ANSWERING)
-        self._ports.store.append_text(running.base.reply_id, delta.channel, delta.text)
+        self._ports.store.append_text(running.base.reply_id, streamed)
         self._ports.status.change(decode_tokens_per_s=round(running.decode_tokens_per_s, 1))
         if self._is_shown(running):
             self._view.append_delta(

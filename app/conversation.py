@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
@@ -39,6 +40,31 @@ class Reply:
     seed: int = 0
     prefill_tokens_per_s: float = 0.0
     decode_tokens_per_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class StreamedText:
+    """What arrived of a reply since the last piece: text, tokens and seconds of each pane."""
+
+    thinking: str = ""
+    answer: str = ""
+    thinking_tokens: int = 0
+    answer_tokens: int = 0
+    thinking_s: float = 0.0
+    answer_s: float = 0.0
+
+
+def joined(pieces: Iterable[StreamedText]) -> StreamedText:
+    """All pieces as one, in their order."""
+    parts = list(pieces)
+    return StreamedText(
+        "".join(part.thinking for part in parts),
+        "".join(part.answer for part in parts),
+        sum(part.thinking_tokens for part in parts),
+        sum(part.answer_tokens for part in parts),
+        sum(part.thinking_s for part in parts),
+        sum(part.answer_s for part in parts),
+    )
 
 
 @dataclass(frozen=True, slots=True)

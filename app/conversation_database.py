@@ -6,6 +6,7 @@ last backup takes its place where there is one, and a sentence tells the user.
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 import time
 from collections.abc import Callable
@@ -17,12 +18,22 @@ from app.conversation_store import APPLICATION_ID, SCHEMA, SCHEMA_VERSION, Conve
 
 Migration = Callable[[sqlite3.Connection], None]
 
-MIGRATIONS: dict[int, Migration] = {}
+
+def _count_streamed_text(db: sqlite3.Connection) -> None:
+    """2: streamed text carries its tokens and seconds, so that an interrupted reply shows them."""
+    for column in ("thinking_tokens INTEGER", "answer_tokens INTEGER"):
+        db.execute(f"ALTER TABLE reply_chunk ADD COLUMN {column} NOT NULL DEFAULT 0")
+    for column in ("thinking_s REAL", "answer_s REAL"):
+        db.execute(f"ALTER TABLE reply_chunk ADD COLUMN {column} NOT NULL DEFAULT 0")
+
+
+MIGRATIONS: dict[int, Migration] = {1: _count_streamed_text}
 """From a schema version to the next one: `MIGRATIONS[1]` turns version 1 into version 2."""
 
 BACKUP_EVERY_S = 24 * 3600.0
 TRASH_KEPT_S = 30 * 24 * 3600.0
 _BUSY_TIMEOUT_S = 10.0
+_ROOM_TO_OPEN_BYTES = 1 << 20
 
 
 class NewerDatabase(Exception):
@@ -54,17 +65,20 @@ class OpenedStore:
 def open_store(
     path: Path,
     now: float,
-    migrations: dict[int, Migration] = MIGRATIONS,
+    migrations: dict[int, Migration] | None = None,
     schema_version: int = SCHEMA_VERSION,
 ) -> OpenedStore:
     """Open the database, whatever is in its place; the worst case is a store in memory."""
     notices: list[str] = []
+    steps = MIGRATIONS if migrations is None else migrations
     try:
         try:
-            connection = _open_sound(path, migrations, schema_version)
+            connection = _open_sound(path, steps, schema_version)
         except DamagedDatabase as error:
             notices.append(_replace_damaged(path, error.reason))
-            connection = _open_sound(path, migrations, schema_version)
+            connection = _open_sound(path, steps, schema_version)
+        store = ConversationStore(connection)
+        interrupted = _recover(store, now)
     except NewerDatabase:
         notices.append(
             f"The chats in {path} were written by a newer version of Thinkpane and are left "
@@ -73,20 +87,60 @@ def open_store(
         )
         return OpenedStore(_memory_store(schema_version), False, tuple(notices))
     except (OSError, sqlite3.Error) as error:
-        notices.append(
-            f"The chats in {path} could not be opened ({error}). Chats of this session are kept "
-            "until you close the window; make the folder writable and start again."
-        )
-        return OpenedStore(_memory_store(schema_version), False, tuple(notices))
-    store = ConversationStore(connection)
-    interrupted = store.recover_interrupted()
+        copy = _copy_in_memory(path, schema_version)
+        notices.append(_not_opened_text(path, error, shown=copy is not None))
+        in_memory = copy if copy is not None else _memory_store(schema_version)
+        return OpenedStore(in_memory, False, tuple(notices))
     if interrupted:
         notices.append(
             "Thinkpane ended while a reply was running. What had arrived is kept; Continue goes on."
         )
-    store.purge_trash(now - TRASH_KEPT_S)
     _backup_when_old(connection, path, now)
     return OpenedStore(store, True, tuple(notices))
+
+
+def _recover(store: ConversationStore, now: float) -> int:
+    """Settle what the last session left; returns how many replies it left running."""
+    try:
+        interrupted = store.recover_interrupted()
+        store.purge_trash(now - TRASH_KEPT_S)
+    except BaseException:
+        store.close()
+        raise
+    return interrupted
+
+
+def _not_opened_text(path: Path, error: OSError | sqlite3.Error, *, shown: bool) -> str:
+    try:
+        is_full = shutil.disk_usage(path.parent).free < _ROOM_TO_OPEN_BYTES
+    except OSError:
+        is_full = False
+    reason = "the disk is full" if is_full else str(error)
+    advice = "free some space" if is_full else "make the folder writable"
+    earlier = "Earlier chats are shown, and new" if shown else "Chats"
+    joint = " ones" if shown else " of this session"
+    return (
+        f"The chats in {path} could not be opened for writing ({reason}). {earlier}{joint} are "
+        f"kept until you close the window; {advice} and start again."
+    )
+
+
+def _copy_in_memory(path: Path, schema_version: int) -> ConversationStore | None:
+    """The chats of a file that can be read but not written; None where it cannot be read."""
+    try:
+        # immutable: SQLite then makes no lock and no log beside the file.
+        uri = f"{path.absolute().as_uri()}?immutable=1"
+        with closing(sqlite3.connect(uri, uri=True)) as source:
+            _check(source, schema_version)
+            if source.execute("PRAGMA user_version").fetchone()[0] != schema_version:
+                return None
+            copy = _connect(":memory:")
+            source.backup(copy)
+        store = ConversationStore(copy)
+        store.recover_interrupted()
+    except (OSError, sqlite3.Error, DamagedDatabase, NewerDatabase):
+        return None
+    return store
 
 
 def _memory_store(schema_version: int) -> ConversationStore:

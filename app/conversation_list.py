@@ -10,9 +10,8 @@ from functools import partial
 from typing import Protocol, TypeVar
 
 from app.chat_view import ChatView, Notice
-from app.conversation import Conversation, ConversationSummary
+from app.conversation import Conversation, ConversationSummary, StreamedText
 from app.conversation_store import ConversationStore
-from engine.api import Channel
 
 T = TypeVar("T")
 
@@ -30,7 +29,7 @@ class StorePort(Protocol):
         """Ask the database; `on_done` gets the result on the GUI thread."""
         ...
 
-    def append_text(self, reply_id: str, channel: Channel, text: str) -> None:
+    def append_text(self, reply_id: str, streamed: StreamedText) -> None:
         """Take streamed text."""
         ...
 

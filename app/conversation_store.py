@@ -13,15 +13,22 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import astuple, fields
 
-from app.conversation import Conversation, ConversationSummary, Exchange, Reply
+from app.conversation import (
+    Conversation,
+    ConversationSummary,
+    Exchange,
+    Reply,
+    StreamedText,
+    joined,
+)
 from app.conversation_rows import exchange_from_row, reply_from_row, reply_values
 
 APPLICATION_ID = 0x54505443
 """Written into the file's header ("TPTC"), so that a foreign database is never taken for ours."""
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 SCHEMA = """
 CREATE TABLE conversation (
@@ -46,10 +53,13 @@ CREATE TABLE reply (
 );
 CREATE INDEX reply_of_exchange ON reply(exchange_id, sequence);
 CREATE TABLE reply_chunk (
-  sequence INTEGER PRIMARY KEY, reply_id TEXT NOT NULL, thinking TEXT NOT NULL, answer TEXT NOT NULL
+  sequence INTEGER PRIMARY KEY, reply_id TEXT NOT NULL,
+  thinking TEXT NOT NULL, answer TEXT NOT NULL, thinking_tokens INTEGER NOT NULL,
+  answer_tokens INTEGER NOT NULL, thinking_s REAL NOT NULL, answer_s REAL NOT NULL
 );
 """
 
+_CHUNK_COLUMNS = tuple(field.name for field in fields(StreamedText))
 _REPLY_COLUMNS = ("exchange_id", *(field.name for field in fields(Reply)))
 
 
@@ -176,12 +186,14 @@ class ConversationStore:
             _upsert_reply(db, exchange_id, reply)
             db.execute("UPDATE exchange SET chosen = ? WHERE id = ?", (chosen, exchange_id))
 
-    def append_text(self, reply_id: str, thinking: str, answer: str) -> None:
+    def append_text(self, reply_id: str, streamed: StreamedText) -> None:
         """Add streamed text; a power cut may take the last ones, a crash of the app none."""
+        columns = ", ".join(_CHUNK_COLUMNS)
+        marks = ", ".join("?" for _ in _CHUNK_COLUMNS)
         with self._transaction(durable=False) as db:
             db.execute(
-                "INSERT INTO reply_chunk (reply_id, thinking, answer) VALUES (?, ?, ?)",
-                (reply_id, thinking, answer),
+                f"INSERT INTO reply_chunk (reply_id, {columns}) VALUES (?, {marks})",
+                (reply_id, *astuple(streamed)),
             )
 
     def set_chosen(self, exchange_id: str, chosen: int) -> None:
@@ -242,18 +254,22 @@ class ConversationStore:
         """
         with self._transaction() as db:
             running = db.execute("SELECT reply_id FROM reply WHERE status = 'running'").fetchall()
+            columns = ", ".join(_CHUNK_COLUMNS)
             for (reply_id,) in running:
                 chunks = db.execute(
-                    "SELECT thinking, answer FROM reply_chunk WHERE reply_id = ? ORDER BY sequence",
+                    f"SELECT {columns} FROM reply_chunk WHERE reply_id = ? ORDER BY sequence",
                     (reply_id,),
                 ).fetchall()
-                thinking, answer = ("".join(chunk[i] for chunk in chunks) for i in (0, 1))
+                streamed = joined(StreamedText(*chunk) for chunk in chunks)
+                changes = ", ".join(
+                    f"{name} = {name} {'||' if name in ('thinking', 'answer') else '+'} ?"
+                    for name in _CHUNK_COLUMNS
+                )
                 db.execute(
-                    "UPDATE reply SET status = 'interrupted', thinking = thinking || ?, "
-                    "answer = answer || ?, "
+                    f"UPDATE reply SET status = 'interrupted', {changes}, "
                     "thinking_closed = thinking_closed OR (answer || ?) != '' "
                     "WHERE reply_id = ?",
-                    (thinking, answer, answer, reply_id),
+                    (*astuple(streamed), streamed.answer, reply_id),
                 )
             db.execute("DELETE FROM reply_chunk")
             return len(running)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from app.conversation import Reply, ReplyStatus
+from app.conversation import Reply, ReplyStatus, StreamedText, joined
 from engine.api import Channel, Delta, FinishReason, GenerationControl, GenerationStats
 
 _STATUS_OF_REASON = {
@@ -30,52 +30,58 @@ class RunningReply:
     control: GenerationControl
     started_at: float
     stopping: bool = False
-    first_delta_at: float | None = None
-    answer_at: float | None = None
+    first_at: float | None = None
     last_at: float = 0.0
-    thinking_tokens: int = 0
-    answer_tokens: int = 0
-    _thinking: list[str] = field(default_factory=list)
-    _answer: list[str] = field(default_factory=list)
+    tokens: int = 0
+    _answering: bool = False
+    _pieces: list[StreamedText] = field(default_factory=list)
 
-    def add(self, delta: Delta, now: float) -> None:
-        """Take streamed text."""
+    def add(self, delta: Delta, now: float) -> StreamedText:
+        """Take streamed text; returns it with the seconds that it took."""
+        gap_s = now - self.last_at if self.first_at is not None else 0.0
         self.last_at = now
-        if self.first_delta_at is None:
-            self.first_delta_at = now
+        self.tokens += delta.token_count
+        if self.first_at is None:
+            self.first_at = now
         if delta.channel is Channel.THINKING:
-            self._thinking.append(delta.text)
-            self.thinking_tokens += delta.token_count
+            piece = StreamedText(
+                thinking=delta.text, thinking_tokens=delta.token_count, thinking_s=gap_s
+            )
         else:
-            if self.answer_at is None:
-                self.answer_at = now
-            self._answer.append(delta.text)
-            self.answer_tokens += delta.token_count
+            # What passed before the first word of the answer belongs to the thinking.
+            thinking_s, answer_s = (0.0, gap_s) if self._answering else (gap_s, 0.0)
+            self._answering = True
+            piece = StreamedText(
+                answer=delta.text,
+                answer_tokens=delta.token_count,
+                thinking_s=thinking_s,
+                answer_s=answer_s,
+            )
+        self._pieces.append(piece)
+        return piece
 
     @property
     def decode_tokens_per_s(self) -> float:
         """Tokens per second so far, counted after the first delta."""
-        elapsed = self.last_at - (self.first_delta_at or self.last_at)
-        return (self.thinking_tokens + self.answer_tokens) / elapsed if elapsed > 0.2 else 0.0
+        elapsed = self.last_at - (self.first_at or self.last_at)
+        return self.tokens / elapsed if elapsed > 0.2 else 0.0
 
     def so_far(self, status: ReplyStatus = ReplyStatus.RUNNING, error_text: str = "") -> Reply:
         """The reply with what has arrived; seconds as seen from the window."""
-        first = self.first_delta_at if self.first_delta_at is not None else self.last_at
-        thinking_end = self.answer_at if self.answer_at is not None else self.last_at
-        answer_start = self.answer_at if self.answer_at is not None else self.last_at
-        answer = self.base.answer + "".join(self._answer)
+        streamed = joined(self._pieces)
+        answer = self.base.answer + streamed.answer
         return replace(
             self.base,
-            thinking=self.base.thinking + "".join(self._thinking),
+            thinking=self.base.thinking + streamed.thinking,
             answer=answer,
             status=status,
             finish_reason="",
             error_text=error_text,
             thinking_closed=self.base.thinking_closed or answer != "",
-            thinking_s=self.base.thinking_s + max(0.0, thinking_end - first),
-            answer_s=self.base.answer_s + max(0.0, self.last_at - answer_start),
-            thinking_tokens=self.base.thinking_tokens + self.thinking_tokens,
-            answer_tokens=self.base.answer_tokens + self.answer_tokens,
+            thinking_s=self.base.thinking_s + streamed.thinking_s,
+            answer_s=self.base.answer_s + streamed.answer_s,
+            thinking_tokens=self.base.thinking_tokens + streamed.thinking_tokens,
+            answer_tokens=self.base.answer_tokens + streamed.answer_tokens,
         )
 
     def finished(self, reason: FinishReason, stats: GenerationStats) -> Reply:

@@ -18,10 +18,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from app.conversation import Conversation
+from app.conversation import Conversation, StreamedText, joined
 from app.conversation_database import open_store
 from app.conversation_store import ConversationStore
-from engine.api import Channel
 
 T = TypeVar("T")
 Deliver = Callable[[Callable[[], None]], None]
@@ -77,7 +76,7 @@ class StoreThread:
         self._retry_every_s = retry_every_s
         self._wake = threading.Condition()
         self._work: deque[Write | _Read] = deque()
-        self._chunks: dict[str, tuple[list[str], list[str]]] = {}
+        self._chunks: dict[str, list[StreamedText]] = {}
         self._drafts: dict[str, Conversation] = {}
         self._flush_at: float | None = None
         self._in_trouble = False
@@ -103,11 +102,10 @@ class StoreThread:
             self._work.append(_Read(read, on_done))
             self._wake.notify()
 
-    def append_text(self, reply_id: str, channel: Channel, text: str) -> None:
+    def append_text(self, reply_id: str, streamed: StreamedText) -> None:
         """Take streamed text; it is written about once a second."""
         with self._wake:
-            thinking, answer = self._chunks.setdefault(reply_id, ([], []))
-            (thinking if channel is Channel.THINKING else answer).append(text)
+            self._chunks.setdefault(reply_id, []).append(streamed)
             self._schedule_locked()
 
     def save_draft(self, conversation: Conversation) -> None:
@@ -136,9 +134,8 @@ class StoreThread:
 
     def _gather_locked(self) -> None:
         """Turn gathered text into writes, so that it keeps its place in the order."""
-        for reply_id, (thinking, answer) in self._chunks.items():
-            texts = ("".join(thinking), "".join(answer))
-            self._work.append(partial(_append_text, reply_id, *texts))
+        for reply_id, pieces in self._chunks.items():
+            self._work.append(partial(_append_text, reply_id, joined(pieces)))
         for conversation in self._drafts.values():
             self._work.append(partial(_save_draft, conversation))
         self._chunks.clear()
@@ -211,8 +208,8 @@ class StoreThread:
         self._deliver(partial(self._on_event, event))
 
 
-def _append_text(reply_id: str, thinking: str, answer: str, store: ConversationStore) -> None:
-    store.append_text(reply_id, thinking, answer)
+def _append_text(reply_id: str, streamed: StreamedText, store: ConversationStore) -> None:
+    store.append_text(reply_id, streamed)
 
 
 def _save_draft(conversation: Conversation, store: ConversationStore) -> None:

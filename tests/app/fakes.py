@@ -10,7 +10,7 @@ from typing import Any
 
 from app.chat_controller import ChatController, ChatPorts
 from app.chat_view import ChatState, ModelChoice, Notice, Status
-from app.conversation import Conversation, ConversationSummary, Exchange
+from app.conversation import Conversation, ConversationSummary, Exchange, StreamedText
 from app.conversation_database import open_store
 from app.conversation_list import ConversationList
 from app.conversation_store import ConversationStore
@@ -122,7 +122,7 @@ class FakeStore:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.store: ConversationStore = open_store(path, 1000.0).store
-        self.appended: list[tuple[str, Channel, str]] = []
+        self.appended: list[tuple[str, StreamedText]] = []
         self.held: list[Callable[[], None]] | None = None
 
     def write(self, write: Callable[[ConversationStore], object]) -> None:
@@ -138,8 +138,8 @@ class FakeStore:
         else:
             self.held.append(lambda: on_done(result))
 
-    def append_text(self, reply_id: str, channel: Channel, text: str) -> None:
-        self.appended.append((reply_id, channel, text))
+    def append_text(self, reply_id: str, streamed: StreamedText) -> None:
+        self.appended.append((reply_id, streamed))
 
     def save_draft(self, conversation: Conversation) -> None:
         self.store.save_draft(conversation)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.chat_view import ChatState
-from app.conversation import ReplyStatus
+from app.conversation import ReplyStatus, StreamedText, joined
 from app.engine_events import LoadAdvanced, LoadFailed, ModelLoaded
 from app.settings import Settings, with_value
 from app.settings_file import Profile
@@ -303,13 +303,17 @@ def test_closing_keeps_the_words_of_running_and_waiting_replies(desk):
     assert two.status is ReplyStatus.INTERRUPTED
 
 
-def test_streamed_text_goes_to_the_store_as_it_comes(desk):
+def test_streamed_text_goes_to_the_store_with_tokens_and_seconds_as_it_comes(desk):
     desk.chat.on_submitted("One?")
-    desk.say("Hm", "So")
-    assert [(c, t) for _, c, t in desk.store.appended] == [
-        (Channel.THINKING, "Hm"),
-        (Channel.ANSWER, "So"),
-    ]
+    for thinking, answer in (("Hm", ""), (" well", ""), ("", "So"), ("", " it is")):
+        desk.say(thinking, answer)
+    streamed = joined(piece for _, piece in desk.store.appended)
+    assert streamed == StreamedText("Hm well", "So it is", 2, 2, thinking_s=2.0, answer_s=1.0)
+    desk.chat.close()
+    reply = desk.store.conversation(desk.chats.shown_id).exchanges[0].reply
+    assert reply is not None
+    assert (reply.thinking_s, reply.answer_s) == (2.0, 1.0), "as the window counted it"
+    assert (reply.thinking_tokens, reply.answer_tokens) == (2, 2)
 
 
 WITHOUT_THINKING = replace(

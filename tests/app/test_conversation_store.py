@@ -6,14 +6,16 @@ import os
 import sqlite3
 import stat
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import fields, replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from app.conversation import Conversation, Exchange, Reply, ReplyStatus
+from app.conversation import Conversation, Exchange, Reply, ReplyStatus, StreamedText
 from app.conversation_database import backup_file, open_store
-from app.conversation_store import ConversationStore
+from app.conversation_store import SCHEMA_VERSION, ConversationStore
 from tests.app.fakes import FakeStore
 
 FULL_REPLY = Reply(
@@ -154,11 +156,13 @@ def test_an_edit_keeps_what_it_replaced_and_undo_swaps_it_back(store):
 
 def test_streamed_chunks_become_an_interrupted_reply_at_the_next_start(store, path):
     saved(store, chat("c1"))
-    exchange = Exchange("e1", "q?", (Reply("r1", thinking="I ", answer=""),))
+    exchange = Exchange(
+        "e1", "q?", (Reply("r1", thinking="I ", thinking_tokens=3, thinking_s=1.0),)
+    )
     store.save_exchange(chat("c1"), exchange)
-    store.append_text("r1", "think", "")
-    store.append_text("r1", ".", "So")
-    store.append_text("r1", "", " be it")
+    store.append_text("r1", StreamedText("think", "", 1, 0, 0.5))
+    store.append_text("r1", StreamedText(".", "So", 1, 1, 0.25, 0.125))
+    store.append_text("r1", StreamedText("", " be it", 0, 2, 0.0, 0.5))
     store.close()
     opened = open_store(path, 1000.0)
     assert any("Continue" in notice for notice in opened.notices)
@@ -167,6 +171,8 @@ def test_streamed_chunks_become_an_interrupted_reply_at_the_next_start(store, pa
     reply = loaded.exchanges[0].reply
     assert reply is not None
     assert (reply.thinking, reply.answer) == ("I think.", "So be it")
+    assert (reply.thinking_tokens, reply.answer_tokens) == (5, 3)
+    assert (reply.thinking_s, reply.answer_s) == (1.75, 0.625)
     assert reply.status is ReplyStatus.INTERRUPTED
     opened.store.close()
     again = open_store(path, 1000.0)
@@ -178,7 +184,7 @@ def test_streamed_chunks_become_an_interrupted_reply_at_the_next_start(store, pa
 def test_an_ended_reply_is_not_doubled_by_its_chunks(store, path):
     exchange = Exchange("e1", "q?", (Reply("r1"),))
     store.save_exchange(chat("c1"), exchange)
-    store.append_text("r1", "", "Yes")
+    store.append_text("r1", StreamedText(answer="Yes"))
     store.save_reply("e1", Reply("r1", answer="Yes.", status=ReplyStatus.DONE), 0)
     loaded = reopened(store, path).load("c1")
     assert loaded is not None
@@ -189,12 +195,12 @@ def test_an_ended_reply_is_not_doubled_by_its_chunks(store, path):
 
 def test_a_continued_reply_that_is_interrupted_holds_its_text_once(store, path):
     store.save_exchange(chat("c1"), Exchange("e1", "q?", (Reply("r1"),)))
-    store.append_text("r1", "", "One ")
+    store.append_text("r1", StreamedText(answer="One "))
     stopped = Reply("r1", answer="One ", status=ReplyStatus.STOPPED)
     store.save_reply("e1", stopped, 0)
     running = replace(stopped, status=ReplyStatus.RUNNING)
     store.save_exchange(chat("c1"), Exchange("e1", "q?", (running,)))
-    store.append_text("r1", "", "two")
+    store.append_text("r1", StreamedText(answer="two"))
     loaded = reopened(store, path).load("c1")
     assert loaded is not None
     reply = loaded.exchanges[0].reply
@@ -307,16 +313,61 @@ def test_migration_runs_once_after_a_backup_of_the_old_schema(store, path):
     def add_column(db: sqlite3.Connection) -> None:
         db.execute("ALTER TABLE conversation ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0")
 
-    opened = open_store(path, 1000.0, {1: add_column}, schema_version=2)
+    opened = open_store(
+        path, 1000.0, {SCHEMA_VERSION: add_column}, schema_version=SCHEMA_VERSION + 1
+    )
     assert len(opened.store.summaries()) == 1
     opened.store.close()
-    with sqlite3.connect(path.with_name("chats.db.schema-1")) as old:
-        assert old.execute("PRAGMA user_version").fetchone() == (1,)
+    with sqlite3.connect(path.with_name(f"chats.db.schema-{SCHEMA_VERSION}")) as old:
+        assert old.execute("PRAGMA user_version").fetchone() == (SCHEMA_VERSION,)
         assert old.execute("SELECT COUNT(*) FROM exchange").fetchone() == (1,)
     old.close()
-    again = open_store(path, 1000.0, {}, schema_version=2)
+    again = open_store(path, 1000.0, {}, schema_version=SCHEMA_VERSION + 1)
     assert again.on_disk
     again.store.close()
+
+
+def test_chats_of_the_first_schema_are_brought_up_to_date(store, path):
+    store.save_exchange(chat("c1"), Exchange("e1", "q?", (Reply("r1"),)))
+    store.close()
+    with closing(sqlite3.connect(path)) as old:
+        old.executescript(
+            "DROP TABLE reply_chunk; CREATE TABLE reply_chunk (sequence INTEGER PRIMARY KEY, "
+            "reply_id TEXT NOT NULL, thinking TEXT NOT NULL, answer TEXT NOT NULL);"
+            "INSERT INTO reply_chunk (reply_id, thinking, answer) VALUES ('r1', 'Hm', 'So');"
+            "PRAGMA user_version=1"
+        )
+    opened = open_store(path, 1000.0)
+    assert opened.on_disk
+    loaded = opened.store.load("c1")
+    assert loaded is not None
+    reply = loaded.exchanges[0].reply
+    assert reply is not None
+    assert (reply.thinking, reply.answer, reply.answer_tokens) == ("Hm", "So", 0)
+    opened.store.close()
+
+
+def test_chats_that_can_be_read_but_not_written_are_shown_and_left_alone(store, path, monkeypatch):
+    store.save_exchange(chat("c1"), Exchange("e1", "q?", (Reply("r1"),)))
+    store.close()
+    before = path.read_bytes()
+
+    def full(*_: object) -> int:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("app.conversation_database._recover", full)
+        patch.setattr("shutil.disk_usage", lambda folder: SimpleNamespace(free=0))
+        opened = open_store(path, 1000.0)
+    assert not opened.on_disk
+    [notice] = opened.notices
+    assert "the disk is full" in notice
+    assert "free some space" in notice
+    loaded = opened.store.load("c1")
+    assert loaded is not None
+    saved(opened.store, chat("c2", "new?"))
+    assert len(opened.store.summaries()) == 2
+    assert path.read_bytes() == before
 
 
 def test_a_migration_that_fails_changes_nothing(store, path):
@@ -327,11 +378,11 @@ def test_a_migration_that_fails_changes_nothing(store, path):
         db.execute("DROP TABLE reply_chunk")
         raise sqlite3.OperationalError("database or disk is full")
 
-    opened = open_store(path, 1000.0, {1: half_way}, schema_version=2)
+    opened = open_store(path, 1000.0, {SCHEMA_VERSION: half_way}, schema_version=SCHEMA_VERSION + 1)
     assert not opened.on_disk
     again = open_store(path, 1000.0)
     assert again.on_disk
-    again.store.append_text("r", "", "the table is still there")
+    again.store.append_text("r", StreamedText(answer="the table is still there"))
     again.store.close()
 
 

@@ -14,11 +14,10 @@ from typing import Any
 
 import pytest
 
-from app.conversation import Conversation, Exchange, Reply, ReplyStatus
+from app.conversation import Conversation, Exchange, Reply, ReplyStatus, StreamedText
 from app.conversation_database import open_store
 from app.conversation_store import ConversationStore
 from app.store_thread import StoreOpened, StoreThread, StoreTrouble
-from engine.api import Channel
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -79,10 +78,10 @@ def test_streamed_text_is_gathered_and_keeps_its_place_in_the_order(tmp_path):
     owner = Owner(tmp_path / "chats.db", flush_every_s=3600.0)
     begin(owner)
     for word in ("a ", "b ", "c"):
-        owner.thread.append_text("r1", Channel.ANSWER, word)
+        owner.thread.append_text("r1", StreamedText(answer=word))
     chunks = owner.read(lambda s: s._db.execute("SELECT answer FROM reply_chunk").fetchall())
     assert [row[0] for row in chunks] == ["a b c"], "one row, written because a read came after it"
-    owner.thread.append_text("r1", Channel.THINKING, "late")
+    owner.thread.append_text("r1", StreamedText(thinking="late"))
     assert owner.thread.close(20.0)
     store = open_store(owner.path, 0.0).store
     loaded = store.load("c1")
@@ -95,7 +94,7 @@ def test_text_is_written_about_once_a_second_without_being_asked(tmp_path):
     owner = Owner(tmp_path / "chats.db", flush_every_s=0.05)
     owner.turn()  # opened
     begin(owner)
-    owner.thread.append_text("r1", Channel.ANSWER, "by itself")
+    owner.thread.append_text("r1", StreamedText(answer="by itself"))
     watcher = sqlite3.connect(f"file:{owner.path}?mode=ro", uri=True, timeout=20)
     rows: list[Any] = []
     while not rows:  # the test's own time limit ends this if nothing is ever written
@@ -122,7 +121,7 @@ def test_a_full_disk_is_told_once_and_nothing_is_lost_when_there_is_room_again(o
     owner.read(lambda s: s._db.execute("PRAGMA wal_checkpoint(TRUNCATE)"))
     owner.read(lambda s: s._db.execute("PRAGMA max_page_count=1"))
     big = "x" * 100_000
-    owner.thread.append_text("r1", Channel.ANSWER, big)
+    owner.thread.append_text("r1", StreamedText(answer=big))
     done = Reply("r1", answer=big, status=ReplyStatus.DONE)
     owner.thread.write(lambda store: store.save_reply("e1", done, 0))
     owner.wait_until(lambda: any(isinstance(e, StoreTrouble) for e in owner.events))
@@ -155,9 +154,8 @@ def test_a_write_that_can_never_succeed_does_not_block_the_others(owner):
 STREAMER = """
 import sys, time, queue
 from pathlib import Path
-from app.conversation import Conversation, Exchange, Reply
+from app.conversation import Conversation, Exchange, Reply, StreamedText
 from app.store_thread import StoreThread
-from engine.api import Channel
 
 thread = StoreThread(Path(sys.argv[1]), lambda call: None, lambda event: None)
 thread.start()
@@ -170,7 +168,7 @@ for n in range(3):
     print(f"asked {n} 0", flush=True)
 number = 0
 while True:
-    thread.append_text("r2", Channel.ANSWER, f"{number} ")
+    thread.append_text("r2", StreamedText(answer=f"{number} "))
     print(f"said {number} {time.monotonic()}", flush=True)
     number += 1
     time.sleep(0.01)

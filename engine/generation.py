@@ -201,7 +201,7 @@ class TextEngine:
             )
         if token is not None:
             reply.feeding = False
-            self._take_run(reply, [token])
+            self._take_run(reply, [token], now_s)
 
     def _decode_run(self, decoding: list[Reply]) -> None:
         for reply in decoding:
@@ -217,10 +217,7 @@ class TextEngine:
         )
         self._run_length.learn(steps, self._clock() - started_s)
         for reply in running:
-            self._take_run(reply, sampled[reply.slot])
-        elapsed_s = self._clock() - started_s
-        for reply in running:
-            reply.decode_s += elapsed_s
+            self._take_run(reply, sampled[reply.slot], started_s)
 
     def _end_thinking_if_due(self, reply: Reply) -> None:
         """Inject the end of thinking where the user or the budget wants the answer now."""
@@ -235,12 +232,14 @@ class TextEngine:
         reply.inject_closing(closing, ended_by, self._clock())
         self._events += reply.take_deltas()
 
-    def _take_run(self, reply: Reply, tokens: Sequence[SampledToken]) -> None:
+    def _take_run(self, reply: Reply, tokens: Sequence[SampledToken], started_s: float) -> None:
         reason: FinishReason | None = None
         for token in tokens:
             reason = reply.take(token, self._clock())
             if reason is not None:
                 break
+        # Before the reply may end: its last run counts too, and what is done with its tokens.
+        reply.decode_s += self._clock() - started_s
         if not tokens:
             # The backend's cache is full, though by our count it is not.
             reason = FinishReason.CONTEXT_FULL

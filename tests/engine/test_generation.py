@@ -532,3 +532,46 @@ def test_a_reply_that_close_cuts_off_ends_all_the_same(build, spell):
     assert [type(e) for e in rest if not isinstance(e, Delta)] == [Finished]
     assert rest[-1].reason is FinishReason.CANCELLED
     assert engine.step() == []
+
+
+class Clock:
+    """Seconds that pass only when a test says so."""
+
+    def __init__(self):
+        self.now_s = 0.0
+
+    def __call__(self):
+        return self.now_s
+
+    def pass_s(self, seconds):
+        self.now_s += seconds
+
+
+@pytest.mark.parametrize("tokens", [2, 3, 40])
+def test_the_time_of_every_run_counts_the_last_one_too(tiny_tokenizer, spell, tokens):
+    clock = Clock()
+    backend = FakeBackend(spell("a"), capacity_tokens=256)
+    backend.before_prefill = lambda: clock.pass_s(3.0)
+    # Quick enough for the runs to grow.
+    backend.before_decode = lambda: clock.pass_s(0.001)
+    engine = TextEngine(backend, tiny_tokenizer, "tiny", clock=clock)
+    stats = run(engine, request(max_new_tokens=tokens))[-1].stats
+    assert stats.prefill_s == pytest.approx(3.0 * len(backend.prefilled))
+    assert stats.decode_s == pytest.approx(0.001 * len(backend.decoded))
+    assert stats.decode_tokens_per_s == pytest.approx((tokens - 1) / stats.decode_s)
+    assert stats.first_token_s == pytest.approx(stats.prefill_s)
+
+
+def test_the_time_of_a_run_counts_for_each_of_its_replies(tiny_tokenizer, spell):
+    clock = Clock()
+    backend = FakeBackend(spell("a"), capacity_tokens=256, max_sequences=2)
+    backend.before_decode = lambda: clock.pass_s(1.0)
+    engine = TextEngine(backend, tiny_tokenizer, "tiny", clock=clock)
+    for name in "xy":
+        engine.submit(request(request_id=name, max_new_tokens=4), GenerationControl())
+    ended = {}
+    while len(ended) < 2:
+        ended |= {e.request_id: e.stats for e in engine.step() if isinstance(e, Finished)}
+    for name, slot in (("x", 0), ("y", 1)):
+        runs = [steps for slots, steps in backend.decoded if slot in slots]
+        assert ended[name].decode_s == pytest.approx(len(runs))

@@ -79,6 +79,8 @@ def open_model(path: Path) -> ModelFiles:
 def _open_file(path: Path) -> ModelFiles:
     if not path.exists():
         raise ModelFileMissing(str(path), "the model")
+    if not path.is_file():  # opening a pipe would wait for ever
+        raise BadModelFile(str(path), "expected a file or a folder, found a pipe or a device")
     if path.suffix.lower() != ".gguf":
         kind = "a pickle file" if path.suffix.lower() in _PICKLE_SUFFIXES else path.suffix
         raise UnsupportedModel("model file", f"{path.name} ({kind or 'no suffix'})", _SUPPORTED)

@@ -49,7 +49,9 @@ def pieces_by_id(definition: TokenizerDefinition) -> list[str | None]:
         entries[token.literal] = token.token_id
     pieces: list[str | None] = []
     for piece, token_id in entries.items():
-        checked_token_id(definition.origin, f"token {piece!r:.80}", token_id)
+        if type(token_id) is not int or not 0 <= token_id < TOKEN_ID_LIMIT:
+            # Called for its words alone: making them for 150,000 sound tokens takes a while.
+            checked_token_id(definition.origin, f"token {piece!r:.80}", token_id)
         if token_id >= len(pieces):
             pieces.extend([None] * (token_id + 1 - len(pieces)))
         if pieces[token_id] is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -172,3 +173,11 @@ def test_every_tensor_lies_in_exactly_the_shard_of_the_index(tmp_path: Path) -> 
     write_safetensors(folder / "model-00001-of-00002.safetensors", twice)
     with pytest.raises(BadModelFile, match=r"index and model-0000[12]\S+ disagree"):
         open_model(folder)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_is_refused_without_waiting_for_it(tmp_path: Path) -> None:
+    pipe = tmp_path / "model.gguf"
+    os.mkfifo(pipe)
+    with pytest.raises(BadModelFile, match="found a pipe"):
+        open_model(pipe)

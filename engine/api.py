@@ -380,10 +380,7 @@ class Engine(Protocol):
         ...
 
     def close(self) -> None:
-        """Free all memory; a closed engine takes no calls, but for one `step`.
-
-        That one tells the end of replies that were still running.
-        """
+        """Free all memory; only one `step` may follow, which tells how running replies ended."""
         ...
 
 

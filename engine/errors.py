@@ -53,7 +53,7 @@ class PromptTooLong(EngineError):
     """The prompt has more tokens than the context holds (`tokens`, `limit`)."""
 
     def __init__(self, tokens: int, limit: int) -> None:
-        super().__init__(f"the prompt has {tokens} tokens, the context holds {limit}")
+        super().__init__(f"the prompt has {tokens} tokens, at most {limit} fit into the context")
         self.tokens = tokens
         self.limit = limit
 

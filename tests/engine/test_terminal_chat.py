@@ -420,7 +420,7 @@ def test_a_prompt_that_is_too_long_tells_both_numbers(tiny_folder, monkeypatch, 
         "--device", "cpu",
     )  # fmt: skip
     assert code == 2
-    assert "the context holds 39" in err
+    assert "at most 39 fit into the context" in err
 
 
 def test_the_defaults_follow_the_thinking_mode():

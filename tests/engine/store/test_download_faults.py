@@ -256,7 +256,11 @@ def date_in(seconds: float) -> str:
     return format_datetime(datetime.now(UTC) + timedelta(seconds=seconds), usegmt=True)
 
 
-@pytest.mark.parametrize("value", ["0.5", "1", "1000000000", date_in(9999), date_in(-9), "soon"])
+@pytest.mark.parametrize(
+    "value",
+    ["0.5", "1", "1000000000", date_in(9999), date_in(-9), "soon"],
+    ids=["half", "one", "for ever", "later", "past", "word"],
+)
 def test_retry_after_is_honoured_up_to_the_limit(value: str, fetch: Fetch, hub: FakeHub) -> None:
     hub.faults = [Fault(status=429, body=b"", headers=(("Retry-After", value),))]
     events = fetch()

@@ -37,6 +37,7 @@ from app.model_records import (
 )
 from app.notice_actions import AppActions, NoticeActions
 from app.paths import Paths, resource_dir
+from app.render.formulas import warm_up
 from app.settings_controller import SettingsController
 from app.settings_file import LoadedProfile
 from app.status_board import StatusBoard
@@ -96,6 +97,8 @@ class Application(QObject):
         self.window = MainWindow(self.theme)
         self._calls = GuiCalls(self)
         self._jobs = JobRunner(self._calls.post)
+        self._drawing = JobRunner(self._calls.post, "drawing")
+        self.theme.formulas.draw_with(self._drawing.run)
         self._store = StoreThread(paths.database_file, self._calls.post, self._on_store_event)
         self.engine = EngineThread(factory, self._on_worker_event, self)
         self._build_controllers(loaded)
@@ -189,6 +192,7 @@ class Application(QObject):
         self._store.start()
         self.engine.start()
         self._timer.start(TICK_MS)
+        self._drawing.run(warm_up, lambda _: None)
         self._look_for_models(self._on_first_models)
 
     def _records(self) -> tuple[ModelRecord, ...]:
@@ -338,6 +342,7 @@ class Application(QObject):
         downloads_ended = self.wizard.shutdown(_ENGINE_END_S)
         stored = self._store.close(_STORE_END_S)
         self._jobs.close(_ENGINE_END_S)
+        self._drawing.close(_ENGINE_END_S)
         self._calls.close()
         self.settings.save_now()
         exit_code = 0 if stored else 1

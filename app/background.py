@@ -45,14 +45,14 @@ class GuiCalls(QObject):
 
 
 class JobRunner:
-    """One thread for short jobs that may wait for a disk or a driver: plans, settings, NVML."""
+    """One thread for short jobs, done in order: what waits for a disk or a driver, or formulas."""
 
-    def __init__(self, deliver: Callable[[Callable[[], None]], None]) -> None:
+    def __init__(self, deliver: Callable[[Callable[[], None]], None], name: str = "jobs") -> None:
         self._deliver = deliver
         self._jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._closing = threading.Event()
         # A daemon: a hung driver call must not keep the process from ending.
-        self._thread = threading.Thread(target=self._run, name="jobs", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
     def run(self, job: Callable[[], T], on_done: Callable[[T], None]) -> None:

@@ -128,6 +128,7 @@ class AnswerBody(QWidget):
             self._drop_from(index)
         view = RichText(self._theme, "text", scrolls=False, parent=self)
         view.setAccessibleName(self.tr("Answer text"))
+        view.formulas_drawn.connect(self.height_changed)
         self._segments.append(view)
         view.show()
         return view

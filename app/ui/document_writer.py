@@ -32,10 +32,11 @@ from app.render.blocks import (
     Spans,
     Table,
 )
-from app.render.formulas import formula_as_text
+from app.render.formulas import FormulaImage, formula_as_text
 from app.render.links import openable_url
 from app.ui.controls import plain_tooltip
-from app.ui.formula_object import OBJECT_CHARACTER, formula_format
+from app.ui.formula_object import OBJECT_CHARACTER, formula_format, waiting_format
+from app.ui.formula_source import NoImage
 from app.ui.theme import Theme
 
 LINE_SEPARATOR = "\u2028"
@@ -53,6 +54,8 @@ class DocumentWriter:
         self._role = role
         self._color = theme.color("text" if role == "text" else "quiet")
         self._line_height = theme.line_height(role)
+        self.awaits_formulas = False
+        """Whether text was written in place of a formula that is still being drawn."""
 
     def write(self, cursor: QTextCursor, block: Block, *, indent: int = 0) -> None:
         """Append one block after the cursor; an empty last block is used first.
@@ -116,12 +119,7 @@ class DocumentWriter:
         for span in spans:
             text_format = self._span_format(span, base or self._char_format())
             if span.formula:
-                drawn = formula_format(text_format, span.text, display=False)
-                if drawn is not None:
-                    cursor.insertText(OBJECT_CHARACTER, drawn)
-                    continue
-                text_format.setFontItalic(True)
-                cursor.insertText(formula_as_text(span.text), text_format)
+                self._insert_formula(cursor, span.text, text_format, display=False)
                 continue
             cursor.insertText(span.text.replace("\n", LINE_SEPARATOR), text_format)
 
@@ -183,11 +181,23 @@ class DocumentWriter:
         font = self._theme.font(self._role)
         font.setPixelSize(self._theme.heading_px(1))
         text_format.setFont(font)
-        drawn = formula_format(text_format, block.tex, display=True)
-        if drawn is not None:
+        self._insert_formula(cursor, block.tex, text_format, display=True)
+
+    def _insert_formula(
+        self, cursor: QTextCursor, tex: str, text_format: QTextCharFormat, *, display: bool
+    ) -> None:
+        """The picture, or its text where it is still being drawn or cannot be."""
+        found = self._theme.formulas.ask(tex, text_format.font().pixelSize(), display)
+        if isinstance(found, FormulaImage):
+            drawn = formula_format(text_format, tex, display, found)
             cursor.insertText(OBJECT_CHARACTER, drawn)
             return
-        self._insert_spans(cursor, (Span(formula_as_text(block.tex), italic=True),))
+        text_format.setFontItalic(True)
+        if found is NoImage.COMING:
+            self.awaits_formulas = True
+            text_format = waiting_format(text_format, tex, display)
+        text = (formula_as_text(tex) or tex).replace("\n", LINE_SEPARATOR)
+        cursor.insertText(text, text_format)
 
     def _write_listing(self, cursor: QTextCursor, block: Listing, indent: int) -> None:
         step = self._theme.metrics.list_indent

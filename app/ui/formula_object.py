@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from PySide6.QtCore import QByteArray, QRect, QRectF, QSizeF, Qt
 from PySide6.QtGui import (
     QFontMetrics,
@@ -14,23 +16,28 @@ from PySide6.QtGui import (
 )
 from PySide6.QtSvg import QSvgRenderer
 
-from app.render.formulas import FormulaImage, render_formula
+from app.render.formulas import FormulaImage
 
 FORMULA_OBJECT = QTextFormat.ObjectTypes.UserObject.value + 1
-_TEX = QTextFormat.Property.UserProperty.value + 1
-_DISPLAY = QTextFormat.Property.UserProperty.value + 2
+_FIRST = QTextFormat.Property.UserProperty.value + 1
+_TEX, _DISPLAY, _WAITS, _SVG, _WIDTH, _ASCENT, _DESCENT = range(_FIRST, _FIRST + 7)
 OBJECT_CHARACTER = "￼"
 
+_serials = itertools.count(1)
 
-def formula_format(base: QTextCharFormat, tex: str, display: bool) -> QTextCharFormat | None:
-    """Format of the object character that stands for the formula; None if it cannot be drawn."""
-    image = render_formula(tex, base.font().pixelSize(), display)
-    if image is None:
-        return None
+
+def formula_format(
+    base: QTextCharFormat, tex: str, display: bool, image: FormulaImage
+) -> QTextCharFormat:
+    """Format of the object character that stands for the formula; it holds the picture itself."""
     text_format = QTextCharFormat(base)
     text_format.setObjectType(FORMULA_OBJECT)
     text_format.setProperty(_TEX, tex)
     text_format.setProperty(_DISPLAY, display)
+    text_format.setProperty(_SVG, image.svg)
+    text_format.setProperty(_WIDTH, image.width)
+    text_format.setProperty(_ASCENT, image.ascent)
+    text_format.setProperty(_DESCENT, image.descent)
     # Reaching a little into the space below the line is better than pushing the lines apart.
     reach = QFontMetrics(base.font()).descent() + base.font().pixelSize() / 4
     low = image.descent <= reach
@@ -38,6 +45,31 @@ def formula_format(base: QTextCharFormat, tex: str, display: bool) -> QTextCharF
     # The two alignments whose baseline can be computed; see `_box`.
     text_format.setVerticalAlignment(align.AlignBaseline if low else align.AlignMiddle)
     return text_format
+
+
+def waiting_format(base: QTextCharFormat, tex: str, display: bool) -> QTextCharFormat:
+    """Format of the readable text that stands for a formula while it is being drawn."""
+    text_format = QTextCharFormat(base)
+    text_format.setProperty(_TEX, tex)
+    text_format.setProperty(_DISPLAY, display)
+    # A number of its own, so that Qt does not join two of them into one run of text.
+    text_format.setProperty(_WAITS, next(_serials))
+    return text_format
+
+
+def awaited_formula(text_format: QTextFormat) -> tuple[str, bool] | None:
+    """TeX and display of the formula that is being drawn; None for any other text."""
+    if not text_format.hasProperty(_WAITS):
+        return None
+    return str(text_format.property(_TEX)), bool(text_format.property(_DISPLAY))
+
+
+def without_waiting(text_format: QTextCharFormat) -> QTextCharFormat:
+    """The format of a formula that turned out impossible to draw: its text stays."""
+    settled = QTextCharFormat(text_format)
+    for name in (_TEX, _DISPLAY, _WAITS):
+        settled.clearProperty(name)
+    return settled
 
 
 def formula_source(text_format: QTextFormat) -> str:
@@ -80,9 +112,11 @@ class FormulaObject(QPyTextObject):
         self._renderer(image, color).render(painter, QRectF(rect.left(), top, width, height))
 
     def _image(self, text_format: QTextFormat) -> FormulaImage | None:
-        tex, display = text_format.property(_TEX), text_format.property(_DISPLAY)
-        size_px = text_format.toCharFormat().font().pixelSize()
-        return render_formula(str(tex), size_px, bool(display))
+        svg = text_format.property(_SVG)
+        if not isinstance(svg, str):
+            return None
+        width, ascent, descent = (text_format.property(i) for i in (_WIDTH, _ASCENT, _DESCENT))
+        return FormulaImage(svg, float(width), float(ascent), float(descent))
 
     def _box(
         self, doc: QTextDocument, text_format: QTextFormat

@@ -5,14 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from PySide6.QtCore import QMimeData, Qt, QUrl
+from PySide6.QtCore import QMimeData, Qt, QUrl, Signal
 from PySide6.QtGui import QTextCursor, QTextOption, QWheelEvent
 from PySide6.QtWidgets import QFrame, QTextBrowser, QWidget
 
 from app.render.blocks import Block, Paragraph
 from app.ui.controls import wrap_mode_for
 from app.ui.document_writer import LINE_SEPARATOR, DocumentWriter
-from app.ui.formula_object import FORMULA_OBJECT, OBJECT_CHARACTER, FormulaObject, formula_source
+from app.ui.formula_object import (
+    FORMULA_OBJECT,
+    OBJECT_CHARACTER,
+    FormulaObject,
+    awaited_formula,
+    formula_format,
+    formula_source,
+    without_waiting,
+)
+from app.ui.formula_source import NoImage
 from app.ui.link_guard import ask_to_open
 from app.ui.theme import Theme
 
@@ -20,12 +29,17 @@ from app.ui.theme import Theme
 class RichText(QTextBrowser):
     """Blocks in a text document, of which the last few may still change.
 
+    Signals:
+        formulas_drawn: pictures took the place of text, so the height may be another.
+
     Args:
         theme: colours and fonts.
         role: "text" for answers, "thinking" for thoughts.
         scrolls: whether it scrolls itself; otherwise its owner gives it the height it needs.
         parent: the owner.
     """
+
+    formulas_drawn = Signal()
 
     def __init__(
         self,
@@ -41,6 +55,8 @@ class RichText(QTextBrowser):
         self._scrolls = scrolls
         self._fixed_end = 0
         self._bar_room = 0
+        self._awaits_formulas = False
+        theme.formulas.arrived.connect(self._on_formulas)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setUndoRedoEnabled(False)
         self.setOpenLinks(False)
@@ -90,6 +106,58 @@ class RichText(QTextBrowser):
             writer.write(cursor, block)
         cursor.endEditBlock()
         self._put_cursor_back(*place)
+        self._awaits_formulas = self._awaits_formulas or writer.awaits_formulas
+
+    def _on_formulas(self) -> None:
+        """Put the pictures that are there now in the place of their text."""
+        if not self._awaits_formulas:
+            return
+        awaited = self._awaited_runs()
+        self._awaits_formulas = False
+        cursor = QTextCursor(self.document())
+        cursor.beginEditBlock()
+        # From the end, so that the places before stay right.
+        for begin, length in reversed(awaited):
+            cursor.setPosition(begin)
+            cursor.setPosition(begin + length, QTextCursor.MoveMode.KeepAnchor)
+            self._settle_formula(cursor, begin, length)
+        cursor.endEditBlock()
+        self.formulas_drawn.emit()
+
+    def _awaited_runs(self) -> list[tuple[int, int]]:
+        """Place and length of each text that stands for a formula on its way."""
+        runs = []
+        block = self.document().begin()
+        while block.isValid():
+            part = block.begin()
+            while not part.atEnd():
+                fragment = part.fragment()
+                if awaited_formula(fragment.charFormat()) is not None:
+                    runs.append((fragment.position(), fragment.length()))
+                part += 1
+            block = block.next()
+        return runs
+
+    def _settle_formula(self, cursor: QTextCursor, begin: int, length: int) -> None:
+        text_format = cursor.charFormat()
+        awaited = awaited_formula(text_format)
+        if awaited is None:
+            return
+        found = self._theme.formulas.ask(
+            awaited[0], text_format.font().pixelSize(), display=awaited[1]
+        )
+        if found is NoImage.COMING:
+            self._awaits_formulas = True
+            return
+        settled = without_waiting(text_format)
+        if found is NoImage.IMPOSSIBLE:
+            cursor.setCharFormat(settled)
+            return
+        settled.setFontItalic(False)
+        drawn = formula_format(settled, *awaited, found)
+        cursor.insertText(OBJECT_CHARACTER, drawn)
+        if begin < self._fixed_end:
+            self._fixed_end -= length - 1
 
     def _put_cursor_back(self, anchor: int, position: int) -> None:
         """Leave the reader's selection as it was; text that is inserted pushes the cursor along."""
@@ -111,6 +179,7 @@ class RichText(QTextBrowser):
     def clear_blocks(self) -> None:
         """Take everything away."""
         self._fixed_end = 0
+        self._awaits_formulas = False
         self.setWordWrapMode(self._usual_wrap)
         self.document().clear()
 

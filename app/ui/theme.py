@@ -20,6 +20,7 @@ from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QApplication, QWidget
 from shiboken6 import isValid
 
+from app.ui.formula_source import FormulaSource
 from app.ui.metrics import Metrics
 
 Scheme = Literal["system", "light", "dark"]
@@ -67,7 +68,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 class Theme(QObject):
-    """What every widget asks for colours, sizes, fonts and icons.
+    """What every widget asks for colours, sizes, fonts, icons and drawn formulas.
 
     Args:
         resources: the folder that holds `style/` and `icons/`.
@@ -78,6 +79,7 @@ class Theme(QObject):
 
     def __init__(self, resources: Path, parent: QObject | None = None) -> None:
         super().__init__(parent)
+        self.formulas = FormulaSource(self)
         style = resources / "style"
         self._colors = {name: Colors(**_read(style / f"{name}.json")) for name in ("light", "dark")}
         self.metrics = Metrics(**_read(style / "metrics.json"))

@@ -43,6 +43,7 @@ class ThinkingPane(QWidget):
         self._text.setAccessibleName(self.tr("Thinking text"))
         self._text.verticalScrollBar().valueChanged.connect(self._on_scrolled)
         self._text.reserve_scroll_bar(theme.metrics.scroll_width)
+        self._text.formulas_drawn.connect(self._on_formulas)
         self._empty = label(self.tr("Did not think"), "quiet", self)
         self._empty.hide()
 
@@ -205,6 +206,12 @@ class ThinkingPane(QWidget):
     def _on_scrolled(self, value: int) -> None:
         bar = self._text.verticalScrollBar()
         self._following = value >= bar.maximum() - self._theme.metrics.gap_xs
+
+    def _on_formulas(self) -> None:
+        # Measured now, as in `flush`.
+        self._text.document().size()
+        if self._following:
+            self._text.verticalScrollBar().setValue(self._text.verticalScrollBar().maximum())
 
     def _start_over(self) -> None:
         self._stream = MarkdownStream()

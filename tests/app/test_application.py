@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sqlite3
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from app.model_records import ModelRecord
 from app.paths import Paths, ensure_folders, paths_for
 from app.self_test import run_self_test, self_test_model
 from app.settings_file import LoadedProfile, Profile, load_profile
+from app.ui import formula_source
 from engine.api import Channel, Engine
 from engine.errors import DeviceLost
 from engine.scripted_engine import ScriptedEngine, ScriptedReply, reply_of_texts
@@ -352,3 +354,22 @@ def test_loaded_profile_is_shown_in_the_panel(runner):
     app = runner.start()
     assert isinstance(app.settings.profile, Profile)
     assert app.window._settings == LoadedProfile(app.settings.profile).profile.settings
+
+
+def test_formulas_are_drawn_on_a_thread_of_their_own(runner, monkeypatch):
+    threads: set[str] = set()
+    draw = formula_source.render_formula
+
+    def watched(tex: str, size_px: int, display: bool) -> object:
+        threads.add(threading.current_thread().name)
+        return draw(tex, size_px, display)
+
+    monkeypatch.setattr(formula_source, "render_formula", watched)
+    warmed: list[str] = []
+    monkeypatch.setattr(
+        "app.application.warm_up", lambda: warmed.append(threading.current_thread().name)
+    )
+    app = runner.start(reply_of_texts("So $q_7^2$.", "It is $q_8^2$."))
+    runner.ask(app, "Is it?")
+    runner.wait_done(app)
+    runner.wait(lambda: threads == {"drawing"} and warmed == ["drawing"])

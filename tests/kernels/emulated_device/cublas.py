@@ -75,8 +75,10 @@ class Cublas:
         factor, kept = (ctypes.cast(p, ctypes.POINTER(ctypes.c_float))[0] for p in (alpha, beta))
 
         def run() -> None:
-            product = factor * (from_bf16(left.T) @ from_bf16(right))
-            # With beta 0 cuBLAS does not read C, which may hold NaN.
-            out[...] = product if kept == 0 else product + kept * out
+            # A device computes on with what lies in memory, NaN too, and warns of nothing.
+            with np.errstate(all="ignore"):
+                product = factor * (from_bf16(left.T) @ from_bf16(right))
+                # With beta 0 cuBLAS does not read C, which may hold NaN.
+                out[...] = product if kept == 0 else product + kept * out
 
         self._stream.enqueue(run)

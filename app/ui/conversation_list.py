@@ -176,6 +176,7 @@ class ConversationList(QWidget):
         super().__init__(parent)
         self._theme = theme
         self._deleted_id = ""
+        self._newest: tuple[Sequence[ConversationSummary], str | None] | None = None
         self.setObjectName("listPanel")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         metrics = theme.metrics
@@ -214,13 +215,15 @@ class ConversationList(QWidget):
         column.addWidget(self.list, 1)
         column.addWidget(self._undo_bar)
         self._search_timer = self._single_shot(SEARCH_MS, self._on_search)
-        self._undo_timer = self._single_shot(UNDO_MS, self._undo_bar.hide)
+        self._undo_timer = self._single_shot(UNDO_MS, self._hide_undo_bar)
         self.search.textChanged.connect(self._search_timer.start)
         self.list.itemClicked.connect(self._on_item)
         self.list.opened.connect(self.conversation_selected)
-        self.list.delete_requested.connect(self.delete)
+        self.list.delete_requested.connect(self._on_delete_key)
         self.list.customContextMenuRequested.connect(self._on_menu)
         painter.renamed.connect(self.rename_requested)
+        # Queued: the list still counts as being edited when the editor says that it closes.
+        painter.closeEditor.connect(self._on_editor_closed, Qt.ConnectionType.QueuedConnection)
         theme.changed.connect(self._on_theme)
 
     def _single_shot(self, interval_ms: int, slot: object) -> QTimer:
@@ -257,7 +260,13 @@ class ConversationList(QWidget):
     def show_conversations(
         self, summaries: Sequence[ConversationSummary], selected_id: str | None
     ) -> None:
-        """Fill the list, newest first, under Today, Yesterday and Earlier."""
+        """Fill the list, newest first, under Today, Yesterday and Earlier.
+
+        While a title is being edited the list stays as it is, and is filled when that is done.
+        """
+        if self.list.state() is QListWidget.State.EditingState:
+            self._newest = (summaries, selected_id)
+            return
         scroll = self.list.verticalScrollBar().value()
         self.list.clear()
         today = datetime.date.today()
@@ -289,6 +298,11 @@ class ConversationList(QWidget):
         )
         self._empty.setVisible(not summaries)
 
+    def _on_editor_closed(self) -> None:
+        if self._newest is not None:
+            (summaries, selected_id), self._newest = self._newest, None
+            self.show_conversations(summaries, selected_id)
+
     def _group_of(self, updated_at: float, today: datetime.date) -> str:
         days = (today - datetime.date.fromtimestamp(updated_at)).days
         if days <= 0:
@@ -317,8 +331,18 @@ class ConversationList(QWidget):
         self._undo_timer.start()
         self.delete_requested.emit(conversation_id)
 
-    def _on_undo(self) -> None:
+    def _on_delete_key(self, conversation_id: str) -> None:
+        """Who deletes by key takes it back by key: the next one is for "Undo"."""
+        self.delete(conversation_id)
+        self.undo.setFocus(Qt.FocusReason.ShortcutFocusReason)
+
+    def _hide_undo_bar(self) -> None:
+        if self.undo.hasFocus():
+            self.list.setFocus()
         self._undo_bar.hide()
+
+    def _on_undo(self) -> None:
+        self._hide_undo_bar()
         self.undo_delete_requested.emit(self._deleted_id)
 
     def _on_item(self, item: QListWidgetItem) -> None:

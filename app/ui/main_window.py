@@ -23,6 +23,7 @@ from app.ui.pane_share import PaneShare
 from app.ui.settings_panel import SettingsPanel
 from app.ui.side_panels import SidePanels
 from app.ui.status_bar import StatusBar
+from app.ui.tab_order import move_focus
 from app.ui.theme import Theme
 from app.ui.transcript_view import TranscriptView
 from app.ui.window_place import fits_beside_frame, size_inside
@@ -347,6 +348,13 @@ class MainWindow(QWidget):
             return
         if self._state not in (ChatState.IDLE, ChatState.STOPPING):
             self.stop_requested.emit()
+
+    def focusNextPrevChild(self, next: bool) -> bool:
+        """Tab and Shift+Tab go through the window as one reads it."""
+        zones = (self.header, self.chats, self._pages, self.notices, self.composer)
+        line_height = self._theme.metrics.control_height
+        moved = move_focus((*zones, self.settings_panel), line_height, forward=next)
+        return moved or super().focusNextPrevChild(next)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Fold what a narrow window has no room for."""

@@ -133,3 +133,35 @@ def test_thousands_of_chats_can_be_shown(window):
     QTest.qWait(20)
     assert window.chats.list.count() >= 3_000
     assert window.chats.list.item(1).text() == "Chat 0"
+
+
+def test_a_list_that_is_filled_anew_does_not_end_the_renaming(window, qtbot):
+    chats = window.chats
+    chats.rename_current()
+    editor = chats.list.findChild(QLineEdit, "rename")
+    qtbot.keyClicks(editor, "Half a na")
+    scenes.furnish(window)
+    assert chats.list.findChild(QLineEdit, "rename") is editor
+    qtbot.keyClicks(editor, "me")
+    with qtbot.waitSignal(window.rename_requested) as told:
+        qtbot.keyClick(editor, Qt.Key.Key_Return)
+    assert told.args[1] == "Half a name"
+    titles = [chats.list.item(row).text() for row in range(chats.list.count())]
+    assert "Half a name" in titles
+    qtbot.waitUntil(
+        lambda: (
+            "Half a name" not in [chats.list.item(row).text() for row in range(chats.list.count())]
+        )
+    )
+
+
+def test_after_the_delete_key_the_next_key_is_for_undo(window, qtbot):
+    window.activateWindow()
+    window.chats.list.setFocus()
+    with qtbot.waitSignal(window.delete_requested) as told:
+        qtbot.keyClick(window.chats.list, Qt.Key.Key_Delete)
+    assert window.focusWidget() is window.chats.undo
+    with qtbot.waitSignal(window.undo_delete_requested) as undone:
+        qtbot.keyClick(window.chats.undo, Qt.Key.Key_Space)
+    assert undone.args == told.args
+    assert window.focusWidget() is window.chats.list

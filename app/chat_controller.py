@@ -104,7 +104,10 @@ class ChatController:
         return ChatState.PREFILLING if self.is_busy(conversation_id) else ChatState.IDLE
 
     def on_submitted(self, text: str) -> None:
-        """Store a question and answer it as soon as its turn comes."""
+        """Store a question and answer it as soon as its turn comes.
+
+        The window sends none while a reply of the shown chat runs or waits.
+        """
         question = clean_text(text)
         if not question.strip():
             return

@@ -79,6 +79,8 @@ class ModelController:
         self._info: EngineInfo | None = None
         self._capabilities: dict[str, frozenset[Capability]] = {}
         self._users = 0
+        self._asks_gpu_memory = False
+        self._loaded_with = ("", 0)
         self._last_used_at = ports.clock()
         self.ready: Callable[[EngineInfo], None] = lambda info: None
         self.failed: Callable[[str], None] = lambda text: None
@@ -210,7 +212,9 @@ class ModelController:
         if self.info is not None and not self._users and idle_s and idle >= idle_s:
             self._last_used_at = self._ports.clock()
             self._ports.engine.unload()
-        if self._info is not None and self._info.on_gpu:
+        if self._info is not None and self._info.on_gpu and not self._asks_gpu_memory:
+            # A driver that hangs must not fill the queue that settings are saved by.
+            self._asks_gpu_memory = True
             self._ports.jobs.run(self._ports.gpu_memory, self._on_gpu_memory)
 
     def on_settings_changed(self, old: Settings, new: Settings) -> None:
@@ -218,9 +222,12 @@ class ModelController:
         if (old.device, old.context_tokens) == (new.device, new.context_tokens):
             return
         self.refresh_estimate()
-        if self._info is not None:
+        if (new.device, new.context_tokens) == self._loaded_with:
+            self._view.hide_notice("reload")  # changed back: what is loaded is what is wanted
+        elif self._info is not None:
             text = "The change takes effect when the model is loaded again."
-            self._view.show_notice(Notice("reload", text, actions=(("reload_model", "Load now"),)))
+            actions = (("reload_model", "Reload model"),)
+            self._view.show_notice(Notice("reload", text, actions=actions))
 
     def refresh_estimate(self) -> None:
         """Show what the active model needs with the current settings."""
@@ -291,6 +298,7 @@ class ModelController:
         self._forget_loaded()
         self._load_id, self._loading_id = uuid.uuid4().hex, model_id
         settings = self._ports.settings.settings
+        self._loaded_with = (settings.device, settings.context_tokens)
         self._view.hide_notice("model")
         self._view.hide_notice("reload")
         self._change(model_id, ModelState.LOADING)
@@ -358,6 +366,7 @@ class ModelController:
             self._view.show_memory_plan(estimate.text, estimate.fits)
 
     def _on_gpu_memory(self, memory: GpuMemory | None) -> None:
+        self._asks_gpu_memory = False
         if memory is not None and self._info is not None:
             self._ports.status.change(
                 gpu_used_bytes=memory.used_bytes, gpu_total_bytes=memory.total_bytes

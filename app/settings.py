@@ -174,7 +174,7 @@ class Settings:
         None,
         section="Sampling",
         low=0,
-        high=2**31 - 1,
+        high=2**32 - 1,
         none_label="Random",
         label="Seed",
         help="The same seed repeats a reply on the same computer with the same settings.",

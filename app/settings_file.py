@@ -93,7 +93,8 @@ def save_profile(path: Path, profile: Profile) -> None:
     Raises:
         OSError: the disk is full, or the folder cannot be written to.
     """
-    text = json.dumps(_tree_of(profile), ensure_ascii=False, indent=2)
+    # ASCII: a lone surrogate, which a JSON file can bring in by its escape, has no other form.
+    text = json.dumps(_tree_of(profile), indent=2)
     # mkstemp makes the file readable by the user alone (0600).
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".tmp")
     temporary = Path(name)

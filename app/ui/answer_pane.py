@@ -33,6 +33,7 @@ class AnswerPane(QWidget):
         height_changed: call `arrange` again.
         regenerate_requested, edit_requested, continue_requested: the links below the answer.
         version_requested(int): index of the reply version to show.
+        seed_requested(object): use the seed of this reply again; an int of up to 63 bits.
     """
 
     height_changed = Signal()
@@ -40,6 +41,7 @@ class AnswerPane(QWidget):
     edit_requested = Signal()
     continue_requested = Signal()
     version_requested = Signal(int)
+    seed_requested = Signal(object)
 
     def __init__(self, theme: Theme, share: PaneShare, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -47,6 +49,7 @@ class AnswerPane(QWidget):
         self._share = share
         self._place = ReplyPlace(0, 1, is_last=True)
         self._busy = False
+        self._seed_value = 0
         self._title = label(self.tr("Answer"), "strong", self)
         self._info = ElidedLabel("quiet", self)
         self._show_thinking = TextButton(self.tr("Show thinking"), "link", self)
@@ -75,6 +78,10 @@ class AnswerPane(QWidget):
         self._edit.clicked.connect(self.edit_requested)
         self._continue = self._action(self.tr("Continue"), self.tr("Go on where it was cut"))
         self._continue.clicked.connect(self.continue_requested)
+        self._seed = self._action(
+            "", self.tr("Use this seed again: with the same settings it repeats this answer")
+        )
+        self._seed.clicked.connect(self._on_seed)
         self._previous = IconButton(self._theme, "chevron-left", self.tr("Earlier version"), self)
         self._previous.clicked.connect(lambda: self._step(-1))
         self._version = label("", "quiet", self)
@@ -108,12 +115,13 @@ class AnswerPane(QWidget):
         return "" if self._failure.isHidden() else self._failure.text()
 
     def action(self, name: str) -> TextButton:
-        """The button "copy", "regenerate", "edit", "continue" or "retry"."""
+        """The button "copy", "regenerate", "edit", "continue", "seed" or "retry"."""
         buttons = {
             "copy": self._copy,
             "regenerate": self._regenerate,
             "edit": self._edit,
             "continue": self._continue,
+            "seed": self._seed,
             "retry": self._retry,
         }
         return buttons[name]
@@ -140,6 +148,7 @@ class AnswerPane(QWidget):
         self._edit.setVisible(done)
         can_continue = reply is not None and place.is_last and wording.can_continue(reply)
         self._continue.setVisible(can_continue)
+        self._show_seed(reply)
         several = done and place.total > 1
         for widget in (self._previous, self._version, self._next):
             widget.setVisible(several)
@@ -157,6 +166,13 @@ class AnswerPane(QWidget):
         if not reply.thinking_enabled:
             parts.append(self.tr("without thinking"))
         self._info.set_full_text(" · ".join(parts))
+
+    def _show_seed(self, reply: Reply | None) -> None:
+        """A reply that the engine ended has a seed; one that was cut otherwise has none to tell."""
+        known = reply is not None and bool(reply.finish_reason)
+        self._seed_value = reply.seed if reply is not None else 0
+        self._seed.setText(self.tr("Seed {seed}").format(seed=self._seed_value))
+        self._seed.setVisible(known)
 
     def set_busy(self, busy: bool) -> None:
         """While a reply runs nothing new can be asked for."""
@@ -244,7 +260,7 @@ class AnswerPane(QWidget):
         right = left + room
         shown = [
             button
-            for button in (self._copy, self._regenerate, self._edit, self._continue)
+            for button in (self._copy, self._regenerate, self._edit, self._continue, self._seed)
             if not button.isHidden()
         ]
         if not shown and not self._reason.text():
@@ -275,6 +291,9 @@ class AnswerPane(QWidget):
 
     def _step(self, by: int) -> None:
         self.version_requested.emit(self._place.index + by)
+
+    def _on_seed(self) -> None:
+        self.seed_requested.emit(self._seed_value)
 
     def _on_copy(self) -> None:
         copy_to_clipboard(self.body.text)

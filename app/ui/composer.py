@@ -91,6 +91,7 @@ class Composer(QFrame):
         draft_changed(str): some time after the text changed, and at once by `flush_draft`.
         thinking_toggled(bool): the switch.
         paste_refused(int): a paste of so many characters was too long.
+        kept_back: Enter while a reply runs; the text stays.
     """
 
     submitted = Signal(str)
@@ -98,6 +99,7 @@ class Composer(QFrame):
     draft_changed = Signal(str)
     thinking_toggled = Signal(bool)
     paste_refused = Signal(int)
+    kept_back = Signal()
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -206,9 +208,12 @@ class Composer(QFrame):
         self.thinking.setToolTip(self.tr("Whether the model thinks before it answers"))
 
     def submit(self) -> None:
-        """Send what is written, if anything is and no reply runs."""
+        """Send what is written, if anything is; while a reply runs it stays here."""
         text = self.text.strip()
-        if not text or self._busy:
+        if not text:
+            return
+        if self._busy:
+            self.kept_back.emit()
             return
         self.edit.clear()
         self._draft_timer.stop()

@@ -29,6 +29,7 @@ class ExchangeWidget(QWidget):
         edit_requested(str, str): exchange id, new question.
         reply_chosen(str, int): exchange id, version.
         answer_now_requested: end the thinking.
+        seed_chosen(object): use the seed of this reply again; an int of up to 63 bits.
     """
 
     height_changed = Signal()
@@ -37,6 +38,7 @@ class ExchangeWidget(QWidget):
     edit_requested = Signal(str, str)
     reply_chosen = Signal(str, int)
     answer_now_requested = Signal()
+    seed_chosen = Signal(object)
 
     def __init__(
         self, theme: Theme, share: PaneShare, exchange: Exchange, parent: QWidget | None = None
@@ -74,6 +76,7 @@ class ExchangeWidget(QWidget):
         self.answer.regenerate_requested.connect(self._on_regenerate)
         self.answer.continue_requested.connect(self._on_continue)
         self.answer.version_requested.connect(self._on_version)
+        self.answer.seed_requested.connect(self.seed_chosen)
         self.grip.moved.connect(self._on_grip)
         self.grip.reset.connect(self._on_grip_reset)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QByteArray, QEvent, QRect, QSize, Qt, Signal
+from PySide6.QtCore import QByteArray, QEvent, QRect, Qt, Signal
 from PySide6.QtGui import QCloseEvent, QKeySequence, QResizeEvent, QShortcut
 from PySide6.QtWidgets import QApplication, QStackedWidget, QSystemTrayIcon, QVBoxLayout, QWidget
 
@@ -26,8 +26,10 @@ from app.ui.status_bar import StatusBar
 from app.ui.tab_order import move_focus
 from app.ui.theme import Theme
 from app.ui.transcript_view import TranscriptView
-from app.ui.window_place import fits_beside_frame, size_inside
+from app.ui.window_place import place_first
 from engine.api import Capability, Channel
+
+KEPT_BACK_S = 6.0
 
 
 class MainWindow(QWidget):
@@ -111,32 +113,28 @@ class MainWindow(QWidget):
 
     def _connect_parts(self) -> None:
         composer, chats, transcript = self.composer, self.chats, self.transcript
-        composer.submitted.connect(self.submitted)
-        composer.stop_requested.connect(self.stop_requested)
-        composer.draft_changed.connect(self.draft_changed)
+        # What a part wants under a name of ours is ours to want.
+        for part, names in (
+            (composer, "submitted stop_requested draft_changed"),
+            (chats, "rename_requested delete_requested undo_delete_requested search_changed"),
+            (transcript, "answer_now_requested regenerate_requested edit_requested"),
+            (transcript, "continue_requested reply_chosen"),
+            (self.header.picker, "model_selected add_model_requested free_memory_requested"),
+            (self.notices, "action_requested"),
+        ):
+            for name in names.split():
+                getattr(part, name).connect(getattr(self, name))
         composer.thinking_toggled.connect(self._on_thinking_enabled)
         composer.paste_refused.connect(self._on_paste_refused)
+        composer.kept_back.connect(self._on_kept_back)
         chats.new_chat_requested.connect(self._on_new_chat)
         chats.conversation_selected.connect(self._on_conversation)
-        chats.rename_requested.connect(self.rename_requested)
-        chats.delete_requested.connect(self.delete_requested)
-        chats.undo_delete_requested.connect(self.undo_delete_requested)
-        chats.search_changed.connect(self.search_changed)
-        transcript.answer_now_requested.connect(self.answer_now_requested)
-        transcript.regenerate_requested.connect(self.regenerate_requested)
-        transcript.edit_requested.connect(self.edit_requested)
-        transcript.continue_requested.connect(self.continue_requested)
-        transcript.reply_chosen.connect(self.reply_chosen)
+        transcript.seed_chosen.connect(self._on_seed)
         self.empty.suggestion_chosen.connect(self._on_suggestion)
         self.settings_panel.settings_changed.connect(self._on_settings)
         self._share.thinking_toggled.connect(self._on_thinking_shown)
-        picker = self.header.picker
-        picker.model_selected.connect(self.model_selected)
-        picker.add_model_requested.connect(self.add_model_requested)
-        picker.free_memory_requested.connect(self.free_memory_requested)
         self.header.list_button.clicked.connect(lambda: self.panels.toggle("left"))
         self.header.settings_button.clicked.connect(lambda: self.panels.toggle("right"))
-        self.notices.action_requested.connect(self.action_requested)
 
     def _make_shortcuts(self) -> None:
         for keys, slot in (
@@ -194,6 +192,8 @@ class MainWindow(QWidget):
         self._state = state
         self.composer.set_busy(state is not ChatState.IDLE)
         self.composer.set_stopping(state is ChatState.STOPPING)
+        if state is ChatState.IDLE:
+            self.hide_notice("kept_back")
         self.transcript.show_state(state)
 
     def show_models(self, choices: Sequence[ModelChoice], active_id: str | None) -> None:
@@ -278,16 +278,9 @@ class MainWindow(QWidget):
 
         The settings are open where they leave the conversation enough width.
         """
-        metrics = self._theme.metrics
-        usual = QSize(metrics.window_width, metrics.window_height)
-        self.resize(usual)
-        width = usual.width()
-        if not fits_beside_frame(usual, room, metrics.window_frame):
-            # Filled, nothing lies beyond the edge; the smaller size is for when it is not.
-            self.resize(size_inside(usual, room, metrics.window_frame))
-            self.setWindowState(Qt.WindowState.WindowMaximized)
-            width = room.width()
-        self.panels.restore("right", 0, collapsed=width < metrics.settings_open_from)
+        width = place_first(self, room, self._theme.metrics)
+        opens = width >= self._theme.metrics.settings_open_from
+        self.panels.restore("right", 0, collapsed=not opens)
 
     # What the parts want.
 
@@ -318,6 +311,14 @@ class MainWindow(QWidget):
     def _on_thinking_enabled(self, enabled: bool) -> None:
         self._change(with_value(self._settings, "thinking_enabled", enabled))
 
+    def _on_seed(self, seed: int) -> None:
+        self._change(with_value(self._settings, "seed", seed))
+        text = self.tr(
+            "Seed {seed} is set. Regenerate repeats the answer as long as the other settings are "
+            "those it was made with."
+        )
+        self.show_notice(Notice("seed", text.format(seed=seed)))
+
     def _on_thinking_shown(self, shown: bool) -> None:
         self._change(with_value(self._settings, "show_thinking", shown))
 
@@ -332,6 +333,13 @@ class MainWindow(QWidget):
         self.show_notice(
             Notice("paste", text.format(count=f"{count:,}", most=f"{MAX_CHARS:,}"), "warn")
         )
+
+    def _on_kept_back(self) -> None:
+        text = self.tr(
+            "A reply is still coming, so your question stays here. Send it afterwards, or stop the "
+            "reply with Esc."
+        )
+        self.show_notice(Notice("kept_back", text, timeout_s=KEPT_BACK_S))
 
     def _on_find(self) -> None:
         if not self.panels.is_shown("left"):
@@ -348,13 +356,6 @@ class MainWindow(QWidget):
             return
         if self._state not in (ChatState.IDLE, ChatState.STOPPING):
             self.stop_requested.emit()
-
-    def focusNextPrevChild(self, next: bool) -> bool:
-        """Tab and Shift+Tab go through the window as one reads it."""
-        zones = (self.header, self.chats, self._pages, self.notices, self.composer)
-        line_height = self._theme.metrics.control_height
-        moved = move_focus((*zones, self.settings_panel), line_height, forward=next)
-        return moved or super().focusNextPrevChild(next)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Fold what a narrow window has no room for."""

@@ -15,7 +15,7 @@ from PySide6.QtGui import QFontMetricsF, QResizeEvent
 from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
 from app.chat_view import ChatState
-from app.conversation import Exchange
+from app.conversation import Exchange, ReplyStatus
 from app.ui.controls import TextButton
 from app.ui.exchange_widget import ExchangeWidget
 from app.ui.pane_share import PaneShare
@@ -36,6 +36,12 @@ class _Room:
     height: int = 0
     widget: ExchangeWidget | None = None
 
+    @property
+    def is_running(self) -> bool:
+        """Whether its reply waits or is on its way."""
+        reply = self.exchange.reply
+        return reply is not None and reply.status is ReplyStatus.RUNNING
+
 
 class TranscriptView(QScrollArea):
     """Shows exchanges and streams into the last ones; passes their intentions on.
@@ -48,6 +54,7 @@ class TranscriptView(QScrollArea):
     edit_requested = Signal(str, str)
     reply_chosen = Signal(str, int)
     answer_now_requested = Signal()
+    seed_chosen = Signal(object)
 
     def __init__(self, theme: Theme, share: PaneShare, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -56,7 +63,6 @@ class TranscriptView(QScrollArea):
         self._rooms: list[_Room] = []
         self._by_id: dict[str, int] = {}
         self._state = ChatState.IDLE
-        self._running_id = ""
         self._following = True
         self._arranging = False
         self.setObjectName("transcript")
@@ -154,7 +160,6 @@ class TranscriptView(QScrollArea):
         index = self._by_id.get(exchange_id)
         if index is None:
             return
-        self._run(exchange_id)
         self._widget_of(index).append_delta(channel, text, token_count)
         if not self._flush_timer.isActive():
             self._flush_timer.start()
@@ -163,7 +168,6 @@ class TranscriptView(QScrollArea):
         """Show how much of the prompt has been read."""
         index = self._by_id.get(exchange_id)
         if index is not None:
-            self._run(exchange_id)
             self._widget_of(index).show_prefill(done_tokens, total_tokens)
 
     def show_wait(self, exchange_id: str, text: str, share: float | None) -> None:
@@ -173,9 +177,7 @@ class TranscriptView(QScrollArea):
             self._widget_of(index).show_wait(text, share)
 
     def show_state(self, state: ChatState) -> None:
-        """Follow the chat: the running exchange counts, the others only wait."""
-        if state is not ChatState.IDLE and self._state is ChatState.IDLE:
-            self._running_id = ""
+        """Follow the chat: the exchange whose reply runs counts, the others only wait."""
         self._state = state
         if state is ChatState.IDLE:
             self._on_flush()
@@ -184,24 +186,12 @@ class TranscriptView(QScrollArea):
         else:
             self._tick_timer.start()
         for room in self._rooms:
-            if room.widget is not None:
-                self._tell_state(room)
-
-    def _run(self, exchange_id: str) -> None:
-        """Remember which exchange runs; until told, it is the last one."""
-        if self._running_id != exchange_id:
-            self._running_id = exchange_id
-            for room in self._rooms:
-                if room.widget is not None:
-                    self._tell_state(room)
+            self._tell_state(room)
 
     def _tell_state(self, room: _Room) -> None:
-        if room.widget is None:
-            return
-        running = self._running_id or (self._rooms[-1].exchange.exchange_id if self._rooms else "")
-        is_running = room.exchange.exchange_id == running
-        room.widget.show_state(self._state if is_running else ChatState.IDLE)
-        room.widget.set_busy(self._state is not ChatState.IDLE)
+        if room.widget is not None:
+            room.widget.show_state(self._state if room.is_running else ChatState.IDLE)
+            room.widget.set_busy(self._state is not ChatState.IDLE)
 
     def jump_to_latest(self) -> None:
         """Go to the end and follow it again."""
@@ -230,6 +220,7 @@ class TranscriptView(QScrollArea):
             widget.edit_requested.connect(self.edit_requested)
             widget.reply_chosen.connect(self.reply_chosen)
             widget.answer_now_requested.connect(self.answer_now_requested)
+            widget.seed_chosen.connect(self.seed_chosen)
             room.widget = widget
             self._tell_state(room)
             room.height = widget.arrange(self._column()[1])
@@ -344,11 +335,9 @@ class TranscriptView(QScrollArea):
             self._flush_timer.stop()
 
     def _on_tick(self) -> None:
-        index = self._by_id.get(self._running_id, len(self._rooms) - 1)
-        if 0 <= index < len(self._rooms):
-            widget = self._rooms[index].widget
-            if widget is not None:
-                widget.tick()
+        for room in self._rooms:
+            if room.widget is not None and room.is_running:
+                room.widget.tick()
 
     def _on_scrolled(self, value: int) -> None:
         if self._arranging:

@@ -1,18 +1,27 @@
-"""Where windows first stand on a screen; pure geometry, in pixels."""
+"""Where windows first stand on a screen, in pixels."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QRect, QSize
+from PySide6.QtCore import QRect, QSize, Qt
+from PySide6.QtWidgets import QWidget
+
+from app.ui.metrics import Metrics
 
 
-def fits_beside_frame(size: QSize, room: QRect, margin: int) -> bool:
-    """Whether a window of that size and its frame, at most `margin` thick, lie inside `room`."""
-    return size.width() + margin <= room.width() and size.height() + margin <= room.height()
+def place_first(window: QWidget, room: QRect, metrics: Metrics) -> int:
+    """Give a window its usual size, or fill a smaller screen; returns the width that it will have.
 
-
-def size_inside(size: QSize, room: QRect, margin: int) -> QSize:
-    """The size, cut to what `room` holds with `margin` left over."""
-    return size.boundedTo(QSize(room.width() - margin, room.height() - margin))
+    Beside the window there must be room for its frame.
+    """
+    usual = QSize(metrics.window_width, metrics.window_height)
+    frame = metrics.window_frame
+    inside = usual.boundedTo(QSize(room.width() - frame, room.height() - frame))
+    window.resize(inside)
+    if inside == usual:
+        return usual.width()
+    # Filled, nothing lies beyond the edge; the smaller size is for when it is not.
+    window.setWindowState(Qt.WindowState.WindowMaximized)
+    return room.width()
 
 
 def centred_inside(size: QSize, over: QRect, room: QRect) -> QRect:

@@ -92,14 +92,16 @@ def test_the_request_holds_system_prompt_earlier_answers_and_settings(tmp_path):
     assert request.max_new_tokens == 99
 
 
-def test_a_second_question_waits_for_the_first_reply(desk):
+def test_questions_of_other_chats_wait_for_the_running_reply_in_their_order(desk):
     desk.chat.on_submitted("One?")
-    desk.chat.on_submitted("Two?")
+    for question in ("Two?", "Three?"):
+        desk.chats.on_new_chat()
+        desk.chat.on_submitted(question)
     assert len(desk.engine.requests) == 1
-    desk.say(answer="1.")
-    desk.finish()
-    assert len(desk.engine.requests) == 2
-    assert roles(desk) == [(Role.USER, "One?"), (Role.ASSISTANT, "1."), (Role.USER, "Two?")]
+    for question in ("Two?", "Three?"):
+        desk.say(answer="Yes.")
+        desk.finish()
+        assert roles(desk) == [(Role.USER, question)]
 
 
 def test_a_question_during_loading_is_stored_at_once_and_answered_when_ready(tmp_path):

@@ -28,9 +28,10 @@ def states(desk: Desk) -> dict[str, ModelState]:
     return {model_id: choice.state for model_id, choice in desk.view.models.items()}
 
 
-def loaded(desk: Desk, index: int = -1) -> None:
+def loaded(desk: Desk, index: int = -1, on_gpu: bool = False) -> None:
     load_id = desk.engine.loads[index][0].load_id
-    desk.models.on_worker_event(ModelLoaded(load_id, scripted_info(capacity_tokens=4096)))
+    info = replace(scripted_info(capacity_tokens=4096), on_gpu=on_gpu)
+    desk.models.on_worker_event(ModelLoaded(load_id, info))
 
 
 def test_loading_shows_progress_then_ready_with_device_and_context(desk):
@@ -169,6 +170,28 @@ def test_context_and_device_are_planned_at_once_and_take_effect_at_the_next_load
     desk.models.reload()
     assert desk.engine.loads[-1][0].capacity_tokens == 16_384
     assert "reload" not in desk.view.notices
+
+
+def test_a_context_that_is_changed_back_asks_for_no_reload(desk):
+    desk.models.load_at_start()
+    loaded(desk)
+    before = desk.settings.settings
+    desk.settings.on_settings_changed(with_value(before, "context_tokens", 16_384))
+    assert "reload" in desk.view.notices
+    desk.settings.on_settings_changed(before)
+    assert "reload" not in desk.view.notices
+
+
+def test_a_driver_that_hangs_is_asked_once(desk):
+    desk.models.load_at_start()
+    loaded(desk, on_gpu=True)
+    desk.jobs.held = []
+    for _ in range(5):
+        desk.models.tick()
+    assert len(desk.jobs.held) == 1
+    desk.jobs.held.pop()()
+    desk.models.tick()
+    assert len(desk.jobs.held) == 1
 
 
 def test_other_settings_do_not_ask_for_a_reload(desk):

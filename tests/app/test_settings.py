@@ -251,3 +251,12 @@ def test_kill_9_while_saving_leaves_the_old_or_the_new_file(path, saves):
     assert loaded.notices == ()
     settings = loaded.profile.settings
     assert settings.system_prompt == str(settings.font_size) * 20000
+
+
+def test_a_lone_surrogate_in_the_file_does_not_stop_later_saves(path):
+    entry = '{"model_id": "a", "label": "b\\ud800", "path": "/c\\udfff"}'
+    path.write_text('{"added_models": [' + entry + "]}")
+    loaded = load_profile(path)
+    assert loaded.profile.added_models[0].path == "/c\udfff"
+    save_profile(path, loaded.profile)
+    assert load_profile(path) == loaded

@@ -236,3 +236,19 @@ def test_greedy_choice_is_no_danger_for_a_model_that_cannot_think(window):
     window.show_capabilities(frozenset(Capability))
     assert window.composer.thinking.isChecked()
     assert "repeat itself" in window.settings_panel.rows["temperature"].message
+
+
+def test_enter_while_a_reply_runs_keeps_the_question_and_says_so(window, qtbot):
+    window.show_exchange(scenes.running())
+    window.show_chat_state(ChatState.ANSWERING)
+    qtbot.keyClicks(window.composer.edit, "And then?")
+    with qtbot.assertNotEmitted(window.submitted):
+        qtbot.keyClick(window.composer.edit, Qt.Key.Key_Return)
+    assert window.composer.text == "And then?"
+    [notice] = window.notices.notices
+    assert "stays here" in notice.text
+    window.show_chat_state(ChatState.IDLE)
+    assert window.notices.notices == ()
+    with qtbot.waitSignal(window.submitted) as told:
+        qtbot.keyClick(window.composer.edit, Qt.Key.Key_Return)
+    assert told.args == ["And then?"]

@@ -365,3 +365,21 @@ def test_thinking_hides_by_its_button_and_comes_back_by_the_key(window, qtbot):
     assert widget.answer.width() > 800
     qtbot.keyClick(window, Qt.Key.Key_T, Qt.KeyboardModifier.ControlModifier)
     assert widget.thinking.isVisible()
+
+
+@pytest.mark.parametrize("seed", [0, 2**32 - 1])
+def test_the_seed_of_a_reply_is_shown_and_can_be_set_again(window, qtbot, seed):
+    scenes.show_chat(window, scenes.exchange(seed=seed))
+    button = window.transcript.exchange_widget("e1").answer.action("seed")
+    assert button.isVisible()
+    assert button.text() == f"Seed {seed}"
+    with qtbot.waitSignal(window.settings_changed) as told:
+        qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+    assert told.args[0].seed == seed
+    assert window.settings_panel.settings.seed == seed
+
+
+def test_a_reply_that_the_engine_did_not_end_has_no_seed_to_tell(window):
+    cut = scenes.exchange(status=ReplyStatus.INTERRUPTED, finish_reason="")
+    scenes.show_chat(window, cut)
+    assert not window.transcript.exchange_widget("e1").answer.action("seed").isVisible()

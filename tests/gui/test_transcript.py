@@ -6,6 +6,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QTextEdit
 
 from app.chat_view import ChatState
+from app.conversation import Reply
 from app.ui.code_block import CodeBlock
 from app.ui.rich_text import RichText
 from engine.api import Channel
@@ -94,6 +95,19 @@ def test_streamed_text_lands_in_its_own_exchange(window):
     assert window.transcript.exchange_widget("e2").answer.body.text == "for two"
     assert window.transcript.exchange_widget("e1").answer.body.text == scenes.ANSWER
     assert window.transcript.exchange_ids == ("e1", "e2")
+
+
+def test_an_earlier_exchange_that_is_asked_again_counts_in_its_own_card(window):
+    first = scenes.exchange("e1")
+    scenes.show_chat(window, first, scenes.exchange("e2"))
+    later = window.transcript.exchange_widget("e2").answer
+    before = later.info_text
+    window.show_exchange(first.with_reply(Reply("r-new")))
+    window.show_chat_state(ChatState.PREFILLING)
+    window.show_wait("e1", "", None)
+    window.transcript._on_tick()
+    assert (later.info_text, later.waiting_text) == (before, "")
+    assert "Reading" in window.transcript.exchange_widget("e1").answer.waiting_text
 
 
 def test_an_edited_question_takes_the_later_ones_away(window):

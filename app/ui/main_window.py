@@ -357,6 +357,13 @@ class MainWindow(QWidget):
         if self._state not in (ChatState.IDLE, ChatState.STOPPING):
             self.stop_requested.emit()
 
+    def focusNextPrevChild(self, next: bool) -> bool:
+        """Tab and Shift+Tab go through the window as one reads it."""
+        zones = (self.header, self.chats, self._pages, self.notices, self.composer)
+        line_height = self._theme.metrics.control_height
+        moved = move_focus((*zones, self.settings_panel), line_height, forward=next)
+        return moved or super().focusNextPrevChild(next)
+
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Fold what a narrow window has no room for."""
         super().resizeEvent(event)

@@ -30,7 +30,7 @@ def walk(window, qtbot):
 
 def test_back_from_the_composer_come_notices_and_the_last_answer(window, walk):
     answer = window.transcript.exchange_widget("e2").answer
-    buttons = [answer.action(name) for name in ("edit", "regenerate", "copy")]
+    buttons = [answer.action(name) for name in ("seed", "edit", "regenerate", "copy")]
     led_to = walk(Qt.Key.Key_Backtab, 10)
     notices = [widget for widget in led_to if window.notices.isAncestorOf(widget)]
     assert notices

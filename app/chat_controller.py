@@ -213,7 +213,7 @@ class ChatController:
             self._ports.clock(),
         )
         if base.thinking_enabled is not waiting.base.thinking_enabled:
-            self._show_started(self._running)
+            self._save_reply(waiting.conversation_id, waiting.exchange_id, base)
         self._set_state(ChatState.PREFILLING)
 
     def _fitted(self, base: Reply) -> Reply:
@@ -222,11 +222,6 @@ class ChatController:
         can_think = info is None or Capability.THINKING in info.capabilities
         thinking = base.thinking_enabled and (can_think or bool(base.thinking))
         return replace(base, model=self._ports.status.status.model, thinking_enabled=thinking)
-
-    def _show_started(self, running: RunningReply) -> None:
-        exchange = self._put_reply(running.conversation_id, running.exchange_id, running.base)
-        if exchange is not None and self._is_shown(running):
-            self._view.show_exchange(exchange)
 
     def _on_delta(self, running: RunningReply, delta: Delta) -> None:
         if running.stopping:

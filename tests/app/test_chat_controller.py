@@ -336,6 +336,9 @@ def test_a_model_that_cannot_think_is_not_asked_to_and_the_reply_says_so(tmp_pat
     [shown] = desk.view.exchanges.values()
     assert shown.reply is not None
     assert not shown.reply.thinking_enabled
+    begun = desk.store.conversation(desk.chats.shown_id).exchanges[0].reply
+    assert begun is not None
+    assert not begun.thinking_enabled, "a crash must not bring the empty pane back"
     desk.say(answer="Hi.")
     desk.finish()
     stored = desk.store.conversation(desk.chats.shown_id).exchanges[0].reply

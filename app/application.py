@@ -28,12 +28,14 @@ from app.gpu_memory import read_gpu_memory
 from app.logging_setup import UncaughtErrors
 from app.memory_estimate import estimate_memory
 from app.model_controller import ModelController, ModelPorts
+from app.model_downloads import ModelDownloads
 from app.model_records import (
     LoadMarker,
     ModelRecord,
+    ModelsOnDisk,
     added_model,
     known_models,
-    present_models,
+    look_at_disk,
 )
 from app.notice_actions import AppActions, NoticeActions
 from app.paths import Paths, resource_dir
@@ -46,9 +48,6 @@ from app.ui.main_window import MainWindow
 from app.ui.theme import Theme
 from app.wizard_host import WizardHost
 from engine.api import Finished
-
-ModelsFound = Callable[[tuple[ModelRecord, ...], tuple[str, ...]], None]
-"""Takes all known models and the ids of those on the disk."""
 
 TICK_MS = 1000
 MAX_RESTARTS = 2
@@ -137,14 +136,17 @@ class Application(QObject):
         self.chat = ChatController(view, ports)
         self.edits = ExchangeEdits(view, ports, self.chat, self._jobs)
         self.settings.listen(self.models.on_settings_changed)
-        app_actions = AppActions(self.restart, self._copy_details, self.open_wizard)
+        self.downloads = ModelDownloads(view, self.models)
+        app_actions = AppActions(
+            self.restart, self._copy_details, self.open_wizard, self._on_resume_download
+        )
         self._actions = NoticeActions(self.models, self.edits, self.settings, app_actions)
         self.wizard = WizardHost(
             self.window,
             self.theme,
             self._paths.models_dir,
             resource_dir(),
-            self.models,
+            self.downloads,
             self.engine,
             self._jobs,
             self,
@@ -170,6 +172,9 @@ class Application(QObject):
         window.settings_changed.connect(self.settings.on_settings_changed)
         window.model_selected.connect(self.models.select)
         window.add_model_requested.connect(self._on_add_model)
+        window.remove_model_requested.connect(self.models.remove)
+        window.pause_download_requested.connect(self._on_pause_download)
+        window.resume_download_requested.connect(self._on_resume_download)
         window.free_memory_requested.connect(self.models.free_memory)
         window.action_requested.connect(self._actions.on_action)
         window.closing.connect(self._on_window_closing)
@@ -204,38 +209,46 @@ class Application(QObject):
         return known_models(self._paths.models_dir, resource_dir() / "demo_model", added)
 
     def _look_for_models(
-        self, then: Callable[[tuple[ModelRecord, ...], tuple[str, ...]], None]
+        self, then: Callable[[tuple[ModelRecord, ...], ModelsOnDisk], None]
     ) -> None:
         records = self._records()
-        job = partial(present_models, records, self._paths.models_dir)
+        job = partial(look_at_disk, records, self._paths.models_dir)
         self._jobs.run(job, partial(then, records))
 
-    def _on_first_models(self, records: tuple[ModelRecord, ...], present: tuple[str, ...]) -> None:
-        self.models.set_models(records, present)
+    def _on_first_models(self, records: tuple[ModelRecord, ...], disk: ModelsOnDisk) -> None:
+        self.models.set_models(records, disk)
         if self._options.model_path is not None:
             self.models.select(added_model(self._options.model_path).model_id)
             return
         self.models.load_at_start()
-        demo_only = all(record.is_demo for record in records if record.model_id in present)
+        demo_only = all(record.is_demo for record in records if record.model_id in disk.present)
         # The demo answers meanwhile; the wizard comes by itself at the first start only.
-        if not present or (demo_only and not self.settings.profile.active_model_id):
+        if not disk.present or (demo_only and not self.settings.profile.active_model_id):
             self.open_wizard()
+
+    @Slot(str)
+    def _on_pause_download(self, model_id: str) -> None:
+        self.wizard.pause()
+
+    @Slot(str)
+    def _on_resume_download(self, model_id: str) -> None:
+        self.wizard.resume(model_id, self.settings.settings.context_tokens)
 
     def open_wizard(self) -> None:
         """Show the first-run wizard, which also adds and downloads models later on."""
         self.wizard.open(self.settings.settings.context_tokens)
 
     def _on_wizard_model(self, path: Path, model_id: str) -> None:
-        if self.models.record(model_id) is None:
+        if self.models.shelf.record(model_id) is None:
             model = added_model(path)
             self.settings.add_model(model)
             model_id = model.model_id
         self._look_for_models(partial(self._use_model, model_id))
 
     def _use_model(
-        self, model_id: str, records: tuple[ModelRecord, ...], present: tuple[str, ...]
+        self, model_id: str, records: tuple[ModelRecord, ...], disk: ModelsOnDisk
     ) -> None:
-        self.models.set_models(records, present)
+        self.models.set_models(records, disk)
         self.models.use(model_id)
 
     def _on_add_model(self) -> None:

@@ -20,6 +20,9 @@
     settings_changed(object)              app.settings.Settings
     model_selected(str)                   model_id
     add_model_requested()
+    remove_model_requested(str)           model_id; its files stay
+    pause_download_requested(str)         model_id
+    resume_download_requested(str)        model_id
     free_memory_requested()
     action_requested(str)                 Notice action: "retry", "restart", "leave_out_oldest", ...
     closing()                             the window is about to close
@@ -62,7 +65,11 @@ class ChatState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ModelChoice:
-    """A line of the model picker; `progress` is 0..1 while downloading or loading."""
+    """A line of the model picker; `progress` is 0..1 while downloading or loading.
+
+    `is_added`: pointed at by the user, so it can be taken off the list. `is_paused`: a download
+    that stopped at `progress`. `is_new`: has just arrived, and the header offers to switch to it.
+    """
 
     model_id: str
     label: str
@@ -70,6 +77,9 @@ class ModelChoice:
     progress: float = 0.0
     detail: str = ""
     is_demo: bool = False
+    is_added: bool = False
+    is_paused: bool = False
+    is_new: bool = False
 
 
 @dataclass(frozen=True, slots=True)

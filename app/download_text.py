@@ -62,6 +62,13 @@ def speed_text(progress: DownloadProgress) -> str:
     return f"{speed}{left}."
 
 
+def left_or_waiting_text(progress: DownloadProgress) -> str:
+    """For a narrow place: the time left, or that the network is waited for; empty if unknown."""
+    if progress.waiting_for:
+        return "waiting for the network"
+    return "" if progress.seconds_left is None else time_left_text(progress.seconds_left)
+
+
 def time_left_text(seconds: float) -> str:
     """Rounded so that it does not flicker: "less than a minute left", "about 3 minutes left"."""
     if seconds < 60:

@@ -1,7 +1,8 @@
 """The models: where each stands, which one is in use, loading, unloading, memory.
 
-Qt-free. Downloads are told to it (`on_download_*`); chats ask `ensure_ready` before a reply and
-hear of the outcome through `ready` and `failed`. Replacing the engine leaves chats alone.
+Qt-free. Where each model stands is kept by `shelf`, which `app.model_downloads` changes too; chats
+ask `ensure_ready` before a reply and hear of the outcome through `ready` and `failed`. Replacing
+the engine leaves chats alone.
 """
 
 from __future__ import annotations
@@ -9,11 +10,11 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from app.chat_view import ChatView, ModelChoice, ModelState, Notice
+from app.chat_view import ChatView, ModelState, Notice
 from app.engine_events import (
     EnginePort,
     LoadAdvanced,
@@ -25,14 +26,14 @@ from app.engine_events import (
 from app.error_text import CHOOSE_MODEL, RETRY, error_text, size_text
 from app.gpu_memory import GpuMemory
 from app.memory_estimate import MemoryEstimate
-from app.model_records import LoadMarker, ModelRecord
+from app.model_records import LoadMarker, ModelRecord, ModelsOnDisk
+from app.model_shelf import LOADABLE, ModelShelf
 from app.settings import Settings
 from app.settings_controller import Jobs, SettingsController
 from app.status_board import StatusBoard
 from engine.api import Capability, EngineInfo, GenerationControl
 from engine.errors import EngineError, LoadCancelled
 
-LOADABLE = (ModelState.ON_DISK, ModelState.FAILED)
 NO_MODEL = "There is no model on this computer yet. Your question is kept."
 Estimator = Callable[[Path, str, int], MemoryEstimate]
 
@@ -52,14 +53,6 @@ class ModelPorts:
     clock: Callable[[], float] = time.monotonic
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
-    record: ModelRecord
-    state: ModelState
-    progress: float = 0.0
-    detail: str = ""
-
-
 class ModelController:
     """Holds one ModelState per model and the one loaded engine.
 
@@ -70,9 +63,8 @@ class ModelController:
     def __init__(self, view: ChatView, ports: ModelPorts) -> None:
         self._view = view
         self._ports = ports
-        self._models: dict[str, _Known] = {}
+        self.shelf = ModelShelf(view, ports.settings.profile.active_model_id)
         self._disk_known = False
-        self._active_id = ports.settings.profile.active_model_id
         self._load_id = ""
         self._loading_id = ""
         self._load_control: GenerationControl | None = None
@@ -89,7 +81,7 @@ class ModelController:
     @property
     def active_id(self) -> str:
         """The model that answers, or will once it is there."""
-        return self._active_id
+        return self.shelf.active_id
 
     @property
     def info(self) -> EngineInfo | None:
@@ -99,69 +91,65 @@ class ModelController:
     @property
     def loading(self) -> tuple[str, float] | None:
         """Label of the model that is being loaded, and how far that is (0..1)."""
-        known = self._models.get(self._loading_id)
-        return None if known is None else (known.record.label, known.progress)
+        if not self._load_id:
+            return None
+        return self.shelf.label(self._loading_id), self.shelf.progress(self._loading_id)
 
     def state(self, model_id: str) -> ModelState:
         """Where one model stands."""
-        known = self._models.get(model_id)
-        return known.state if known is not None else ModelState.ABSENT
+        return self.shelf.state(model_id)
 
-    def record(self, model_id: str) -> ModelRecord | None:
-        """What is known of one model."""
-        known = self._models.get(model_id)
-        return None if known is None else known.record
-
-    def set_models(self, records: Iterable[ModelRecord], on_disk: Iterable[str]) -> None:
+    def set_models(self, records: Iterable[ModelRecord], disk: ModelsOnDisk) -> None:
         """Take over what the disk holds; running downloads and the loaded model stay."""
         self._disk_known = True
-        present = set(on_disk)
-        models: dict[str, _Known] = {}
-        for record in records:
-            old = self._models.get(record.model_id)
-            state = ModelState.ON_DISK if record.model_id in present else ModelState.ABSENT
-            settled = old is None or old.state in (ModelState.ABSENT, ModelState.ON_DISK)
-            models[record.model_id] = _Known(record, state) if settled or old is None else old
-        self._models = models
-        if self._active_id not in models or self.state(self._active_id) is ModelState.ABSENT:
-            usable = [id_ for id_ in models if id_ in present]
-            fallback = next(iter(models), "")
-            wanted = self._active_id if self._active_id in models else ""
-            self._active_id = next(iter(usable), wanted or fallback)
-        self._show()
+        self.shelf.set_models(records, disk.present, disk.held)
+        if self.state(self.active_id) is ModelState.ABSENT:
+            self._replace_absent()
+        self.shelf.show()
         self.refresh_estimate()
+
+    def _replace_absent(self) -> None:
+        """Use a model that is here; say so where the missing one is the user's own."""
+        missing = self.shelf.record(self.active_id)
+        self.shelf.active_id = (
+            self.shelf.first_usable()
+            or ("" if missing is None else missing.model_id)
+            or next(iter(self.shelf), "")
+        )
+        if missing is not None and missing.is_added:
+            self._view.show_notice(_moved_away(missing))
 
     def load_at_start(self) -> None:
         """Load the model of last time, unless the app died of loading it."""
         died_of = self._ports.marker.left_over()
         self._ports.marker.clear()
-        if died_of and died_of == self._active_id:
-            label = self._label(died_of)
+        if died_of and died_of == self.active_id:
+            label = self.shelf.label(died_of)
             text = (
                 f"Thinkpane ended unexpectedly while it loaded {label}, so it was not loaded again "
                 "by itself. Your chats are untouched; try again, or choose another model."
             )
             self._view.show_notice(Notice("model", text, "warn", (RETRY, CHOOSE_MODEL)))
             self.failed(text)
-        elif self.state(self._active_id) in LOADABLE:
-            self._load(self._active_id)
-        elif self.state(self._active_id) is ModelState.ABSENT:
+        elif self.state(self.active_id) in LOADABLE:
+            self._load(self.active_id)
+        elif self.state(self.active_id) is ModelState.ABSENT:
             self.failed(NO_MODEL)
 
     def select(self, model_id: str) -> None:
         """Use this model: load it, or offer its download where it is absent."""
-        known = self._models.get(model_id)
-        if known is None:
+        if self.shelf.record(model_id) is None:
             return
-        if known.state is ModelState.ABSENT:
+        state = self.state(model_id)
+        if state is ModelState.ABSENT:
             self._offer(model_id)
-            self._show()
+            self.shelf.show()
             return
-        self._active_id = model_id
+        self.shelf.active_id = model_id
         self._ports.settings.set_active_model(model_id)
-        if known.state in LOADABLE:
+        if state in LOADABLE:
             self._load(model_id)
-        self._show()
+        self.shelf.show()
         self.refresh_estimate()
 
     def use(self, model_id: str) -> None:
@@ -175,20 +163,20 @@ class ModelController:
         """Whether the active model can answer now; if not it is loaded, or the user is told why."""
         if not self._disk_known:
             return False  # a quick user asks before the disk was looked at; load_at_start follows
-        state = self.state(self._active_id)
+        state = self.state(self.active_id)
         if state is ModelState.READY and self._load_id == "":
             return True
         if state in LOADABLE:
-            self._load(self._active_id)
+            self._load(self.active_id)
         elif state is ModelState.ABSENT:
             self.failed(NO_MODEL)
-            self._offer(self._active_id)
+            self._offer(self.active_id)
         return False
 
     def reload(self) -> None:
         """Load the active model again, for example with another context length."""
-        if self.state(self._active_id) in (*LOADABLE, ModelState.READY):
-            self._load(self._active_id)
+        if self.state(self.active_id) in (*LOADABLE, ModelState.READY):
+            self._load(self.active_id)
 
     def free_memory(self) -> None:
         """Give the memory back; the next question loads the model again."""
@@ -231,35 +219,36 @@ class ModelController:
 
     def refresh_estimate(self) -> None:
         """Show what the active model needs with the current settings."""
-        known = self._models.get(self._active_id)
-        if known is None or known.state in (ModelState.ABSENT, ModelState.DOWNLOADING):
+        record = self.shelf.record(self.active_id)
+        absent = self.state(self.active_id) in (ModelState.ABSENT, ModelState.DOWNLOADING)
+        if record is None or absent:
             self._view.show_memory_plan("", True)
             return
         settings = self._ports.settings.settings
-        job = partial(
-            self._ports.estimate, known.record.path, settings.device, settings.context_tokens
-        )
-        self._ports.jobs.run(job, partial(self._on_estimate, self._active_id))
+        job = partial(self._ports.estimate, record.path, settings.device, settings.context_tokens)
+        self._ports.jobs.run(job, partial(self._on_estimate, self.active_id))
 
-    def on_download_progress(self, model_id: str, fraction: float, detail: str) -> None:
-        """A model is arriving."""
-        self._change(model_id, ModelState.DOWNLOADING, fraction, detail)
-
-    def on_verify_progress(self, model_id: str, fraction: float) -> None:
-        """A model is being checked."""
-        self._change(model_id, ModelState.VERIFYING, fraction)
-
-    def on_download_ended(self, model_id: str, complete: bool) -> None:
-        """The model is there; it is offered, and loaded where no other one is in use."""
-        self._change(model_id, ModelState.ON_DISK if complete else ModelState.ABSENT)
-        if not complete:
+    def remove(self, model_id: str) -> None:
+        """Take a model of the user off the list; its files stay."""
+        record = self.shelf.record(model_id)
+        if record is None or not record.is_added:
             return
-        if self._info is None and self._load_id == "":
-            self.select(model_id)
-        elif model_id != self._active_id:
-            text = f"{self._label(model_id)} is ready."
-            action = (f"use_model:{model_id}", "Use it now")
-            self._view.show_notice(Notice("downloaded", text, actions=(action,)))
+        if model_id == self.active_id:
+            if self._users:
+                text = f"{record.label} is answering. Stop the reply first, then remove it."
+                self._view.show_notice(Notice("removed", text, "warn"))
+                return
+            if self._info is not None or self._load_id:
+                self.free_memory()
+        self._ports.settings.remove_model(model_id)
+        self.shelf.forget(model_id)
+        if model_id == self.active_id:
+            self.shelf.active_id = self.shelf.first_usable() or next(iter(self.shelf), "")
+            self._ports.settings.set_active_model(self.active_id)
+            self.shelf.show()
+            self.refresh_estimate()
+        text = f"{record.label} is off the list. Its files stay at {record.path}."
+        self._view.show_notice(Notice("removed", text))
 
     def on_worker_event(
         self, event: LoadAdvanced | ModelLoaded | LoadFailed | ModelUnloaded
@@ -273,7 +262,9 @@ class ModelController:
             case LoadAdvanced() if event.load_id == self._load_id:
                 done, total = event.progress.done_bytes, event.progress.total_bytes
                 detail = f"{size_text(done)} of {size_text(total)}"
-                self._change(self._loading_id, ModelState.LOADING, done / max(1, total), detail)
+                self.shelf.change(
+                    self._loading_id, ModelState.LOADING, done / max(1, total), detail
+                )
                 self.advanced()
             case ModelLoaded() if event.load_id == self._load_id:
                 self._on_loaded(event.info)
@@ -282,17 +273,15 @@ class ModelController:
 
     def _offer(self, model_id: str) -> None:
         """Help to a model that is not on the disk."""
-        record = self.record(model_id)
+        record = self.shelf.record(model_id)
         if record is None or record.in_catalog:
             self._ports.offer_download(model_id)
             return
-        text = (
-            f"{record.label} is no longer at {record.path}. Your chats are untouched; put it back, "
-            "or choose another model."
-        )
-        self._view.show_notice(Notice("model", text, "warn", (CHOOSE_MODEL,)))
+        self._view.show_notice(_moved_away(record))
 
     def _load(self, model_id: str) -> None:
+        record = self.shelf.record(model_id)
+        assert record is not None, "only a model of the shelf is loaded"
         if self._load_control is not None:
             self._load_control.cancel()
         self._forget_loaded()
@@ -301,17 +290,17 @@ class ModelController:
         self._loaded_with = (settings.device, settings.context_tokens)
         self._view.hide_notice("model")
         self._view.hide_notice("reload")
-        self._change(model_id, ModelState.LOADING)
+        self.shelf.change(model_id, ModelState.LOADING)
         self._ports.marker.set(model_id)
         # What was found at an earlier load holds; of a new model nothing is known yet.
         possible = self._capabilities.get(model_id, frozenset(Capability))
         self._view.show_capabilities(possible)
-        self._ports.status.change(phase=f"Loading {self._label(model_id)}")
+        self._ports.status.change(phase=f"Loading {self.shelf.label(model_id)}")
         self._load_control = self._ports.engine.load(
             LoadRequest(
                 self._load_id,
                 model_id,
-                self._models[model_id].record.path,
+                record.path,
                 settings.device,
                 settings.context_tokens,
             )
@@ -320,17 +309,17 @@ class ModelController:
 
     def _forget_loaded(self) -> None:
         """No model can answer now; whichever could is on disk again."""
-        for model_id, known in self._models.items():
-            if known.state is ModelState.READY:
-                self._models[model_id] = _Known(known.record, ModelState.ON_DISK)
+        for model_id in self.shelf:
+            if self.state(model_id) is ModelState.READY:
+                self.shelf.change(model_id, ModelState.ON_DISK)
         if self._load_id:
-            self._change(self._loading_id, ModelState.ON_DISK)
+            self.shelf.change(self._loading_id, ModelState.ON_DISK)
         self._end_load()
         self._info = None
         self._ports.status.change(
             model="", device="", capacity_tokens=0, gpu_used_bytes=None, gpu_total_bytes=None
         )
-        self._show()
+        self.shelf.show()
 
     def _end_load(self) -> None:
         self._load_id, self._loading_id, self._load_control = "", "", None
@@ -344,9 +333,11 @@ class ModelController:
         self._capabilities[model_id] = info.capabilities
         self._view.show_capabilities(info.capabilities)
         self._last_used_at = self._ports.clock()
-        self._change(model_id, ModelState.READY)
+        self.shelf.change(model_id, ModelState.READY)
         self._ports.status.change(
-            model=self._label(model_id), device=info.device, capacity_tokens=info.capacity_tokens
+            model=self.shelf.label(model_id),
+            device=info.device,
+            capacity_tokens=info.capacity_tokens,
         )
         self.ready(info)
 
@@ -355,14 +346,14 @@ class ModelController:
         self._end_load()
         words = error_text(error)
         if isinstance(error, LoadCancelled):
-            self._change(model_id, ModelState.ON_DISK)
+            self.shelf.change(model_id, ModelState.ON_DISK)
         else:
-            self._change(model_id, ModelState.FAILED, detail=words.text)
+            self.shelf.change(model_id, ModelState.FAILED, detail=words.text)
             self._view.show_notice(Notice("model", words.text, "error", words.actions))
         self.failed(words.text)
 
     def _on_estimate(self, model_id: str, estimate: MemoryEstimate) -> None:
-        if model_id == self._active_id:
+        if model_id == self.active_id:
             self._view.show_memory_plan(estimate.text, estimate.fits)
 
     def _on_gpu_memory(self, memory: GpuMemory | None) -> None:
@@ -372,29 +363,10 @@ class ModelController:
                 gpu_used_bytes=memory.used_bytes, gpu_total_bytes=memory.total_bytes
             )
 
-    def _label(self, model_id: str) -> str:
-        known = self._models.get(model_id)
-        return known.record.label if known is not None else "the model"
 
-    def _change(
-        self, model_id: str, state: ModelState, progress: float = 0.0, detail: str = ""
-    ) -> None:
-        known = self._models.get(model_id)
-        if known is not None:
-            changed = replace(known, state=state, progress=progress, detail=detail)
-            self._models[model_id] = changed
-            self._show()
-
-    def _show(self) -> None:
-        choices = [
-            ModelChoice(
-                known.record.model_id,
-                known.record.label,
-                known.state,
-                known.progress,
-                known.detail,
-                known.record.is_demo,
-            )
-            for known in self._models.values()
-        ]
-        self._view.show_models(choices, self._active_id or None)
+def _moved_away(record: ModelRecord) -> Notice:
+    text = (
+        f"{record.label} is no longer at {record.path}. Your chats are untouched; put it back, or "
+        "choose another model."
+    )
+    return Notice("missing-model", text, "warn", (CHOOSE_MODEL,))

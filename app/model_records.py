@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from app.settings_file import AddedModel
@@ -16,13 +16,24 @@ DEMO_MODEL_ID = "demo"
 
 @dataclass(frozen=True, slots=True)
 class ModelRecord:
-    """A model and where it lies or will lie; `in_catalog` ones can be downloaded."""
+    """A model and where it lies or will lie; `in_catalog` ones can be downloaded, `is_added` ones
+    were pointed at by the user and stay where they are.
+    """
 
     model_id: str
     label: str
     path: Path
     in_catalog: bool = False
     is_demo: bool = False
+    is_added: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ModelsOnDisk:
+    """Ids of the models that are here, and how much (0..1) of a stopped download is."""
+
+    present: tuple[str, ...]
+    held: Mapping[str, float] = field(default_factory=dict)
 
 
 def known_models(
@@ -35,7 +46,9 @@ def known_models(
     ]
     if (demo_dir / "config.json").is_file():
         records.append(ModelRecord(DEMO_MODEL_ID, "Demo model", demo_dir, is_demo=True))
-    records += [ModelRecord(model.model_id, model.label, Path(model.path)) for model in added]
+    records += [
+        ModelRecord(model.model_id, model.label, Path(model.path), is_added=True) for model in added
+    ]
     return tuple(records)
 
 
@@ -47,23 +60,27 @@ def added_model(path: Path) -> AddedModel:
     return AddedModel(f"added-{digest[:12]}", label or str(absolute), str(absolute))
 
 
-def present_models(records: Iterable[ModelRecord], models_dir: Path) -> tuple[str, ...]:
-    """Ids of the models that are on the disk; of the catalog only complete and checked ones.
+def look_at_disk(records: Iterable[ModelRecord], models_dir: Path) -> ModelsOnDisk:
+    """What is here; of the catalog only complete and checked models count as present.
 
     Reads small files: runs on the job thread.
     """
     from engine.models.model_store import ModelStore
 
     store = ModelStore(models_dir)
-    return tuple(
-        record.model_id
-        for record in records
-        if (
-            store.is_on_disk(catalog_model(record.model_id))
-            if record.in_catalog
-            else record.path.exists()
-        )
-    )
+    present: list[str] = []
+    held: dict[str, float] = {}
+    for record in records:
+        if not record.in_catalog:
+            if record.path.exists():
+                present.append(record.model_id)
+            continue
+        model = catalog_model(record.model_id)
+        if store.is_on_disk(model):
+            present.append(record.model_id)
+        elif held_bytes := store.held_bytes(model):
+            held[record.model_id] = held_bytes / model.total_bytes
+    return ModelsOnDisk(tuple(present), held)
 
 
 class LoadMarker:

@@ -22,6 +22,7 @@ class AppActions:
     restart: Callable[[], None]
     copy_details: Callable[[], None]
     choose_model: Callable[[], None]
+    resume_download: Callable[[str], None]
 
 
 class NoticeActions:
@@ -37,6 +38,7 @@ class NoticeActions:
         self._models = models
         self._edits = edits
         self._settings = settings
+        self._resume_download = app.resume_download
         self._plain: dict[str, Callable[[], None]] = {
             "retry": self._retry,
             "restart": app.restart,
@@ -54,8 +56,8 @@ class NoticeActions:
         name, *arguments = action_id.split(":")
         if name == "undo_edit" and len(arguments) == 3:
             self._edits.on_undo_edit(*arguments)
-        elif name == "use_model" and len(arguments) == 1:
-            self._models.select(arguments[0])
+        elif name == "resume_download" and len(arguments) == 1:
+            self._resume_download(arguments[0])
         elif not arguments and name in self._plain:
             self._plain[name]()
 

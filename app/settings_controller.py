@@ -76,6 +76,11 @@ class SettingsController:
         """Remember the chat in the window, to come back to it; "" for an empty one."""
         self._change(replace(self._profile, shown_chat_id=conversation_id))
 
+    def remove_model(self, model_id: str) -> None:
+        """Forget a model that the user pointed at."""
+        others = tuple(m for m in self._profile.added_models if m.model_id != model_id)
+        self._change(replace(self._profile, added_models=others))
+
     def set_window(self, window: WindowState) -> None:
         """Remember how the window looks."""
         self._change(replace(self._profile, window=window))

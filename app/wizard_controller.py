@@ -113,14 +113,38 @@ class WizardController(QObject):
         self._ready: tuple[Path, str, str] | None = None
         self._answer: FirstAnswer | None = None
 
+    @property
+    def is_open(self) -> bool:
+        """Whether the window is there."""
+        return self._is_open
+
     def start(self) -> None:
-        """Open the window: at the running download if there is one, else at the first step."""
+        """Open the window: at the running or paused download if there is one, else at the check."""
         self._is_open = True
-        if self._model is not None and self._store.is_running(self._model):
+        running = self._model is not None and self._store.is_running(self._model)
+        if running or (self._board is not None and self._board.paused):
             self._show_download()
         else:
             self._open_check()
         self._view.open_window()
+
+    def pause_download(self) -> None:
+        """Pause what is being fetched, from outside of the wizard."""
+        self._stop_download()
+        self._show_download_if_open()
+
+    def resume_download(self, model: CatalogModel) -> None:
+        """Fetch the rest of a model, from outside of the wizard."""
+        if self._board is None or self._model is not model:
+            self._prepare_download(model)
+        else:
+            self._board.start_again()
+        self._store.ensure(model)
+        self._show_download_if_open()
+
+    def _show_download_if_open(self) -> None:
+        if self._is_open and self._page in (WizardPage.DOWNLOAD, WizardPage.VERIFY):
+            self._show_download()
 
     @Slot(str)
     def on_action(self, action: str) -> None:
@@ -132,6 +156,7 @@ class WizardController(QObject):
                 self._open_check() if self._is_choosing() else self._open_choose()
             case WizardAction.CANCEL:
                 self._stop_download()
+                self._board = None
                 self._open_choose()
             case WizardAction.PAUSE:
                 self._stop_download()
@@ -276,14 +301,17 @@ class WizardController(QObject):
     # --- download and verify
 
     def _begin_download(self, model: CatalogModel) -> None:
-        report = self._choices.report
-        free_bytes = report.free_disk_bytes if report is not None else 0
-        missing_bytes = model.total_bytes - self._store.held_bytes(model)
-        has_demo = self._services.demo_dir is not None
-        self._model = model
-        self._board = DownloadBoard(model, free_bytes - missing_bytes, offers_demo=has_demo)
+        self._prepare_download(model)
         self._store.ensure(model)
         self._show_download()
+
+    def _prepare_download(self, model: CatalogModel) -> None:
+        report = self._choices.report
+        missing_bytes = model.total_bytes - self._store.held_bytes(model)
+        after_bytes = None if report is None else report.free_disk_bytes - missing_bytes
+        has_demo = self._services.demo_dir is not None
+        self._model = model
+        self._board = DownloadBoard(model, after_bytes, offers_demo=has_demo)
 
     def _stop_download(self) -> None:
         if self._model is not None and self._board is not None:

@@ -12,12 +12,14 @@ from engine.models.model_catalog import CatalogModel
 class DownloadBoard:
     """Gathers the store's events of one model; `download_page` and `verify_page` show them.
 
-    `free_after_bytes` is what the disk will have left once the model is complete.
+    `free_after_bytes` is what the disk will have left once the model is complete, where known.
     """
 
-    def __init__(self, model: CatalogModel, free_after_bytes: int, offers_demo: bool) -> None:
+    def __init__(
+        self, model: CatalogModel, free_after_bytes: int | None, offers_demo: bool
+    ) -> None:
         self._model = model
-        self._free_after_bytes = max(0, free_after_bytes)
+        self._free_after_bytes = free_after_bytes
         self._offers_demo = offers_demo
         self._done: dict[str, int] = {}
         self._hashed: dict[str, int] = {}
@@ -64,6 +66,7 @@ class DownloadBoard:
     def download_page(self) -> DownloadPage:
         """The page while bytes arrive, wait or are paused."""
         speed, waiting = self._state_texts()
+        after_bytes = self._free_after_bytes
         return DownloadPage(
             title=f"Downloading {self._model.label}",
             detail=(
@@ -73,7 +76,11 @@ class DownloadBoard:
             rows=file_rows(self._model, self._done, frozenset(self._checked)),
             total=total_row(self._model, self._done),
             speed_text=speed,
-            disk_text=f"Free disk after this: {gigabytes(self._free_after_bytes)}.",
+            disk_text=(
+                ""
+                if after_bytes is None
+                else f"Free disk after this: {gigabytes(max(0, after_bytes))}."
+            ),
             waiting_text=waiting,
             offers_demo=self._offers_demo,
         )

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QWidget
 
 from app.background import JobRunner
 from app.engine_events import EnginePort, WorkerEvent
-from app.model_controller import ModelController
+from app.model_downloads import ModelDownloads
 from app.ui.theme import Theme
 from engine.api import DownloadProgress
 
@@ -36,7 +36,7 @@ class WizardHost(QObject):
         theme: Theme,
         models_dir: Path,
         resources: Path,
-        models: ModelController,
+        downloads: ModelDownloads,
         engine: EnginePort,
         jobs: JobRunner,
         parent: QObject,
@@ -46,7 +46,7 @@ class WizardHost(QObject):
         self._theme = theme
         self._models_dir = models_dir
         self._resources = resources
-        self._models = models
+        self._downloads = downloads
         self._engine = engine
         self._jobs = jobs
         self._store: ModelStoreThread | None = None
@@ -54,10 +54,24 @@ class WizardHost(QObject):
         self.model_ready: Callable[[Path, str], None] = lambda path, model_id: None
 
     def open(self, context_tokens: int) -> None:
-        """Show the wizard, at the running download if there is one."""
+        """Show the wizard, at the download that is running or paused if there is one."""
+        self._built(context_tokens).start()
+
+    def resume(self, model_id: str, context_tokens: int) -> None:
+        """Go on with a download; the wizard need not be open."""
+        from engine.models.model_catalog import catalog_model
+
+        self._built(context_tokens).resume_download(catalog_model(model_id))
+
+    def pause(self) -> None:
+        """Pause the running download; what has arrived is kept."""
+        if self._wizard is not None:
+            self._wizard.pause_download()
+
+    def _built(self, context_tokens: int) -> WizardController:
         if self._wizard is None:
             self._wizard = self._build(context_tokens)
-        self._wizard.start()
+        return self._wizard
 
     def on_engine_event(self, event: WorkerEvent) -> None:
         """Let the wizard follow its first answer."""
@@ -90,22 +104,34 @@ class WizardHost(QObject):
 
     @Slot(object)
     def _on_store_event(self, event: StoreEvent) -> None:
+        from app.download_text import left_or_waiting_text
         from app.model_store_thread import ModelDeleted, ModelStored, StoreAdvanced, StoreFailed
 
+        downloads = self._downloads
         match event:
             case StoreAdvanced(progress=DownloadProgress() as progress):
-                fraction = progress.done_bytes / max(1, progress.total_bytes)
-                self._models.on_download_progress(event.model_id, fraction, progress.file)
+                share = progress.done_bytes / max(1, progress.total_bytes)
+                downloads.on_progress(event.model_id, share, left_or_waiting_text(progress))
             case StoreAdvanced(progress=progress):
-                fraction = progress.file_done_bytes / max(1, progress.file_total_bytes)
-                self._models.on_verify_progress(event.model_id, fraction)
+                share = progress.file_done_bytes / max(1, progress.file_total_bytes)
+                downloads.on_verify_progress(event.model_id, share)
             case ModelStored():
-                self._models.on_download_ended(event.model_id, complete=True)
-            case StoreFailed() | ModelDeleted():
-                # The wizard says why; in the picker the model is simply not there yet.
-                self._models.on_download_ended(event.model_id, complete=False)
+                downloads.on_complete(event.model_id)
+            case StoreFailed():
+                shown = self._wizard is not None and self._wizard.is_open
+                held = self._held_share(event.model_id)
+                downloads.on_failed(event.model_id, held, event.error, shown=shown)
+            case ModelDeleted():
+                downloads.on_stopped(event.model_id, 0.0)
         if self._wizard is not None:
             self._wizard.on_store_event(event)
+
+    def _held_share(self, model_id: str) -> float:
+        from engine.models.model_catalog import catalog_model
+
+        model = catalog_model(model_id)
+        held_bytes = self._store.held_bytes(model) if self._store is not None else 0
+        return held_bytes / model.total_bytes
 
     @Slot(object, str)
     def _on_model_ready(self, path: Path, model_id: str) -> None:

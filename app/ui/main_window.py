@@ -56,6 +56,9 @@ class MainWindow(QWidget):
     settings_changed = Signal(object)
     model_selected = Signal(str)
     add_model_requested = Signal()
+    remove_model_requested = Signal(str)
+    pause_download_requested = Signal(str)
+    resume_download_requested = Signal(str)
     free_memory_requested = Signal()
     action_requested = Signal(str)
     closing = Signal()
@@ -119,7 +122,9 @@ class MainWindow(QWidget):
             (chats, "rename_requested delete_requested undo_delete_requested search_changed"),
             (transcript, "answer_now_requested regenerate_requested edit_requested"),
             (transcript, "continue_requested reply_chosen"),
-            (self.header.picker, "model_selected add_model_requested free_memory_requested"),
+            (self.header.picker, "model_selected add_model_requested remove_model_requested"),
+            (self.header.picker, "pause_download_requested resume_download_requested"),
+            (self.header.picker, "free_memory_requested"),
             (self.notices, "action_requested"),
         ):
             for name in names.split():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Signal, SignalInstance
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QWidget
 
 from app.chat_view import ModelChoice, ModelState
@@ -16,14 +16,19 @@ _BUSY = (ModelState.DOWNLOADING, ModelState.VERIFYING, ModelState.LOADING)
 
 
 class ModelPicker(QWidget):
-    """A pill with a menu, and beside it the progress of a model that is not ready yet.
+    """A pill with a menu, and beside it what another model is doing and what can be done about it.
 
     Signals:
-        model_selected(str): model id.
-        add_model_requested, free_memory_requested: the menu's last two lines.
+        model_selected(str): model id; of the menu, or of the offer to switch.
+        pause_download_requested(str), resume_download_requested(str): model id.
+        remove_model_requested(str): take a model of the user off the list.
+        add_model_requested, free_memory_requested: lines of the menu.
     """
 
     model_selected = Signal(str)
+    pause_download_requested = Signal(str)
+    resume_download_requested = Signal(str)
+    remove_model_requested = Signal(str)
     add_model_requested = Signal()
     free_memory_requested = Signal()
 
@@ -41,6 +46,8 @@ class ModelPicker(QWidget):
         self.button.setToolTip(self.tr("Choose the model (Ctrl+M)"))
         self.menu = QMenu(self)
         self.menu.setToolTipsVisible(True)
+        self.removals = QMenu(self.tr("Remove from the list"), self)
+        self.removals.setToolTipsVisible(True)
         self.menu.aboutToShow.connect(self._fill_menu)
         self.button.clicked.connect(self.open_menu)
         row.addWidget(self.button)
@@ -48,6 +55,11 @@ class ModelPicker(QWidget):
         row.addWidget(self._detail, 1)
         self.meter = Meter(theme, self.tr("Progress"), metrics.meter_small_width, self)
         row.addWidget(self.meter)
+        self.offer = TextButton(self.tr("Pause"), "accent", self)
+        self.offer.clicked.connect(self._on_offer)
+        row.addWidget(self.offer)
+        self._offer_of = ""
+        self._asks: SignalInstance | None = None
         theme.changed.connect(self._on_theme)
         self._on_theme()
         self.show_models((), None)
@@ -67,22 +79,55 @@ class ModelPicker(QWidget):
             self.button.setText(self.tr("Demo model: only small tasks"))
         else:
             self.button.setText(without_mnemonic(active.label))
-        busy = next((choice for choice in choices if choice.state in _BUSY), None)
-        failed = active if active and active.state is ModelState.FAILED else None
-        shown = busy or failed
+        shown = self._most_pressing(active)
         self._detail.set_full_text(self._describe(shown) if shown else "")
         self._detail.setVisible(shown is not None)
-        self.meter.setVisible(busy is not None)
-        if busy:
-            self.meter.set_share(busy.progress)
+        self._show_offer(shown)
+        moves = shown is not None and (shown.state in _BUSY or shown.is_paused)
+        self.meter.setVisible(moves)
+        if shown is not None and moves:
+            self.meter.set_share(shown.progress)
+
+    def _most_pressing(self, active: ModelChoice | None) -> ModelChoice | None:
+        """The model to speak of beside the button; None where there is nothing to say."""
+        busy = [choice for choice in self._choices if choice.state in _BUSY]
+        new = [choice for choice in self._choices if choice.is_new]
+        failed = [active] if active and active.state is ModelState.FAILED else []
+        paused = [choice for choice in self._choices if choice.is_paused]
+        return next(iter((*busy, *new, *failed, *paused)), None)
+
+    def _show_offer(self, choice: ModelChoice | None) -> None:
+        words, asks = "", None
+        if choice is not None and choice.state is ModelState.DOWNLOADING:
+            words, asks = self.tr("Pause"), self.pause_download_requested
+        elif choice is not None and choice.is_paused:
+            words, asks = self.tr("Resume"), self.resume_download_requested
+        elif choice is not None and choice.is_new:
+            words, asks = self.tr("Use it now"), self.model_selected
+        self._offer_of = choice.model_id if choice is not None else ""
+        self._asks = asks
+        self.offer.setVisible(asks is not None)
+        if asks is not None:
+            self.offer.setText(words)
+
+    def _on_offer(self) -> None:
+        if self._asks is not None:
+            self._asks.emit(self._offer_of)
 
     def _describe(self, choice: ModelChoice) -> str:
         percent = f"{choice.progress:.0%}".replace("%", " %")
+        absent = self.tr("not on disk")
+        if choice.is_paused:
+            absent = self.tr("download paused at {percent}").format(percent=percent)
+        elif choice.is_added:
+            absent = self.tr("not found")
         words = {
-            ModelState.ABSENT: self.tr("not on disk"),
+            ModelState.ABSENT: absent,
             ModelState.DOWNLOADING: self.tr("downloading {percent}").format(percent=percent),
             ModelState.VERIFYING: self.tr("checking {percent}").format(percent=percent),
-            ModelState.ON_DISK: self.tr("on disk"),
+            ModelState.ON_DISK: self.tr("is ready to be used")
+            if choice.is_new
+            else self.tr("on disk"),
             ModelState.LOADING: self.tr("loading {percent}").format(percent=percent),
             ModelState.READY: self.tr("ready"),
             ModelState.FAILED: self.tr("failed"),
@@ -108,6 +153,18 @@ class ModelPicker(QWidget):
             self.menu.addSeparator()
         add = self.menu.addAction(self._theme.icon("plus"), self.tr("Add a model…"))
         add.triggered.connect(self.add_model_requested)
+        added = [choice for choice in self._choices if choice.is_added]
+        if added:
+            self.removals.clear()
+            self.menu.addMenu(self.removals)
+            for choice in added:
+                action = self.removals.addAction(without_mnemonic(choice.label))
+                action.setToolTip(self.tr("Its files stay where they are"))
+                action.triggered.connect(
+                    lambda _=False, model_id=choice.model_id: self.remove_model_requested.emit(
+                        model_id
+                    )
+                )
         loaded = any(choice.state is ModelState.READY for choice in self._choices)
         free = self.menu.addAction(self.tr("Free GPU memory"))
         free.setEnabled(loaded)

@@ -18,7 +18,8 @@ from app.engine_events import LoadRequest
 from app.exchange_edits import ExchangeEdits
 from app.memory_estimate import MemoryEstimate
 from app.model_controller import ModelController, ModelPorts
-from app.model_records import LoadMarker, ModelRecord
+from app.model_downloads import ModelDownloads
+from app.model_records import LoadMarker, ModelRecord, ModelsOnDisk
 from app.settings import Settings
 from app.settings_controller import SettingsController
 from app.settings_file import Profile
@@ -248,6 +249,7 @@ class Desk:
                 clock=self.clock,
             ),
         )
+        self.downloads = ModelDownloads(self.view, self.models)
         self.settings.listen(self.models.on_settings_changed)
         self.wall = Clock(5000.0)
         self.chats = ConversationList(self.view, self.store, wall_clock=self.wall)
@@ -274,7 +276,7 @@ class Desk:
 
         ids = model_ids or ("m1",)
         records = [ModelRecord(i, i.upper(), self.tmp_path / i) for i in ids]
-        self.models.set_models(records, ids)
+        self.models.set_models(records, ModelsOnDisk(tuple(ids)))
         if ready:
             self.models.load_at_start()
             load_id = self.engine.loads[-1][0].load_id

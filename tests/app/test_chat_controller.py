@@ -146,9 +146,11 @@ def test_a_failed_load_fails_the_waiting_question_in_words_and_retry_asks_it_aga
 
 def test_without_any_model_the_question_is_kept_and_the_download_offered(tmp_path):
     desk = Desk(tmp_path)
-    from app.model_records import ModelRecord
+    from app.model_records import ModelRecord, ModelsOnDisk
 
-    desk.models.set_models([ModelRecord("m1", "M1", tmp_path / "m1", in_catalog=True)], [])
+    desk.models.set_models(
+        [ModelRecord("m1", "M1", tmp_path / "m1", in_catalog=True)], ModelsOnDisk(())
+    )
     desk.chat.on_submitted("Hello?")
     assert desk.offered == ["m1"]
     reply = desk.store.conversation(desk.chats.shown_id).exchanges[0].reply

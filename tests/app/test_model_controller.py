@@ -9,7 +9,11 @@ import pytest
 
 from app.chat_view import ModelState
 from app.engine_events import LoadAdvanced, LoadFailed, ModelLoaded, ModelUnloaded
-from app.model_records import LoadMarker, ModelRecord, added_model, known_models, present_models
+from app.model_records import (
+    LoadMarker,
+    ModelRecord,
+    ModelsOnDisk,
+)
 from app.notice_actions import AppActions, NoticeActions
 from app.settings import Settings, with_value
 from app.settings_file import Profile, load_profile
@@ -207,60 +211,11 @@ def test_an_absent_model_is_offered_for_download_and_does_not_become_active(tmp_
         ModelRecord("big", "Big", tmp_path / "big", in_catalog=True),
         ModelRecord("demo", "Demo", tmp_path / "demo", is_demo=True),
     ]
-    desk.models.set_models(records, ["demo"])
+    desk.models.set_models(records, ModelsOnDisk(("demo",)))
     assert desk.view.active_id == "demo"
     desk.models.select("big")
     assert desk.offered == ["big"]
     assert desk.view.active_id == "demo"
-
-
-def test_an_added_model_that_was_moved_away_is_named_with_its_path(tmp_path):
-    desk = Desk(tmp_path)
-    desk.models.set_models([ModelRecord("added-1", "Mine", tmp_path / "gone.gguf")], [])
-    desk.models.select("added-1")
-    assert desk.offered == []
-    assert str(tmp_path / "gone.gguf") in desk.view.notices["model"].text
-
-
-def test_the_demo_answers_while_the_real_model_downloads_and_the_switch_is_offered(tmp_path):
-    desk = Desk(tmp_path)
-    records = [
-        ModelRecord("big", "Big", tmp_path / "big", in_catalog=True),
-        ModelRecord("demo", "Demo", tmp_path / "demo", is_demo=True),
-    ]
-    desk.models.set_models(records, ["demo"])
-    desk.models.load_at_start()
-    loaded(desk)
-    desk.models.on_download_progress("big", 0.5, "model.safetensors")
-    assert desk.view.models["big"].progress == 0.5
-    desk.ask("One?")
-    desk.models.on_verify_progress("big", 0.9)
-    assert states(desk)["big"] is ModelState.VERIFYING
-    desk.models.set_models(records, ["demo"])
-    assert states(desk)["big"] is ModelState.VERIFYING, "a new look at the disk changes nothing"
-    desk.models.on_download_ended("big", complete=True)
-    assert states(desk)["big"] is ModelState.ON_DISK
-    assert "use_model:big" in desk.view.actions()
-    assert desk.view.active_id == "demo"
-
-
-def test_the_first_model_that_arrives_is_loaded_by_itself(tmp_path):
-    desk = Desk(tmp_path)
-    desk.models.set_models([ModelRecord("big", "Big", tmp_path / "big", in_catalog=True)], [])
-    desk.models.on_download_progress("big", 0.5, "")
-    desk.chat.on_submitted("Hello?")
-    desk.models.on_download_ended("big", complete=True)
-    loaded(desk)
-    assert len(desk.engine.requests) == 1, "the question that waited is answered"
-
-
-def test_a_download_that_ended_early_leaves_the_model_absent(tmp_path):
-    desk = Desk(tmp_path)
-    desk.models.set_models([ModelRecord("big", "Big", tmp_path / "big", in_catalog=True)], [])
-    desk.models.on_download_progress("big", 0.5, "")
-    desk.models.on_download_ended("big", complete=False)
-    assert states(desk)["big"] is ModelState.ABSENT
-    assert desk.engine.loads == []
 
 
 def test_after_a_crash_while_loading_the_model_is_not_loaded_by_itself(desk):
@@ -292,28 +247,12 @@ def test_a_damaged_marker_counts_as_none(tmp_path, content):
     assert LoadMarker(path).left_over() == ""
 
 
-def test_known_models_are_catalog_demo_and_added_ones(tmp_path):
-    demo = tmp_path / "demo"
-    demo.mkdir()
-    gguf = tmp_path / "My model.gguf"
-    added = added_model(gguf)
-    assert added_model(gguf) == added
-    assert added.label == "My model"
-    records = known_models(tmp_path / "models", demo, [added])
-    assert [r.model_id for r in records] == ["qwen3-0.6b", added.model_id]
-    (demo / "config.json").write_text("{}")
-    records = known_models(tmp_path / "models", demo, [added])
-    assert [r.is_demo for r in records] == [False, True, False]
-    assert present_models(records, tmp_path / "models") == ("demo",)
-    gguf.write_text("x")
-    assert present_models(records, tmp_path / "models") == ("demo", added.model_id)
-
-
 def actions(desk: Desk, calls: list[str]) -> NoticeActions:
     app = AppActions(
         restart=lambda: calls.append("restart"),
         copy_details=lambda: calls.append("copy"),
         choose_model=lambda: calls.append("choose"),
+        resume_download=lambda model_id: calls.append(f"resume {model_id}"),
     )
     return NoticeActions(desk.models, desk.edits, desk.settings, app)
 
@@ -349,7 +288,7 @@ def test_using_the_processor_loads_again_there(desk):
     assert desk.engine.loads[-1][0].device == "cpu"
 
 
-@pytest.mark.parametrize("action", ["", "nonsense", "undo_edit:a", "use_model", "retry:x"])
+@pytest.mark.parametrize("action", ["", "nonsense", "undo_edit:a", "resume_download", "retry:x"])
 def test_an_unknown_action_does_nothing(desk, action):
     calls: list[str] = []
     actions(desk, calls).on_action(action)

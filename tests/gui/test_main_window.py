@@ -207,6 +207,64 @@ def test_the_picker_names_the_model_its_progress_and_all_others(window, qtbot):
         picker.menu.actions()[-1].trigger()
 
 
+@pytest.mark.parametrize(
+    ("choice", "text", "offer", "asked"),
+    [
+        (
+            ModelChoice("q", "Qwen3", ModelState.DOWNLOADING, 0.43, "about 3 minutes left"),
+            "Qwen3 downloading 43 % · about 3 minutes left",
+            "Pause",
+            "pause_download_requested",
+        ),
+        (
+            ModelChoice("q", "Qwen3", ModelState.ABSENT, 0.43, is_paused=True),
+            "Qwen3 download paused at 43 %",
+            "Resume",
+            "resume_download_requested",
+        ),
+        (
+            ModelChoice("q", "Qwen3", ModelState.ON_DISK, is_new=True),
+            "Qwen3 is ready to be used",
+            "Use it now",
+            "model_selected",
+        ),
+    ],
+)
+def test_the_header_offers_what_can_be_done_about_a_download(
+    window, qtbot, choice, text, offer, asked
+):
+    demo = ModelChoice("d", "Demo", ModelState.READY, is_demo=True)
+    window.show_models([demo, choice], "d")
+    picker = window.header.picker
+    assert picker.detail_text == text
+    assert picker.meter.isVisible() is (choice.progress > 0)
+    assert picker.offer.isVisible()
+    assert picker.offer.text() == offer
+    with qtbot.waitSignal(getattr(window, asked)) as told:
+        qtbot.mouseClick(picker.offer, Qt.MouseButton.LeftButton)
+    assert told.args == ["q"]
+    window.show_models([demo], "d")
+    assert not picker.offer.isVisible()
+
+
+def test_a_model_of_the_user_is_removed_by_the_menu_and_a_missing_one_is_named(window, qtbot):
+    window.show_models(
+        [
+            ModelChoice("d", "Demo", ModelState.READY, is_demo=True),
+            ModelChoice("a", "Mine", ModelState.ABSENT, detail="/x/mine.gguf", is_added=True),
+        ],
+        "d",
+    )
+    picker = window.header.picker
+    picker._fill_menu()
+    assert "Mine not found · /x/mine.gguf" in [action.text() for action in picker.menu.actions()]
+    assert picker.removals.menuAction() in picker.menu.actions()
+    [remove] = picker.removals.actions()
+    with qtbot.waitSignal(window.remove_model_requested) as told:
+        remove.trigger()
+    assert told.args == ["a"]
+
+
 def test_a_notice_is_replaced_by_key_acted_on_and_taken_away(window, qtbot):
     window.show_notice(Notice("gpu", "First", "error", (("restart", "Restart"),)))
     window.show_notice(Notice("gpu", "Second", "error", (("restart", "Restart"),)))

@@ -52,9 +52,12 @@ def store(path: Path) -> Iterator[ConversationStore]:
     opened.close()
 
 
-def reopened(store: ConversationStore, path: Path) -> ConversationStore:
+def load_again(store: ConversationStore, path: Path, chat_id: str) -> Conversation | None:
+    """The chat as the next start of the app finds it."""
     store.close()
-    return open_store(path, 1000.0).store
+    again = open_store(path, 1000.0).store
+    with closing(again):
+        return again.load(chat_id)
 
 
 def test_every_field_of_a_chat_comes_back_after_a_restart(store, path):
@@ -65,7 +68,7 @@ def test_every_field_of_a_chat_comes_back_after_a_restart(store, path):
     exchange = Exchange("e1", "Why?\nReally?", (sample, Reply("r2", answer="b")), 1, True, 3.5)
     conversation = Conversation("c1", "A title", (exchange,), "a draft", 1.0, 2.0)
     store.save_exchange(conversation, exchange)
-    loaded = reopened(store, path).load("c1")
+    loaded = load_again(store, path, "c1")
     assert loaded is not None
     # The second one was running when the app ended; text in the answer means thinking was over.
     expected = replace(exchange.replies[1], status=ReplyStatus.INTERRUPTED, thinking_closed=True)
@@ -186,7 +189,7 @@ def test_an_ended_reply_is_not_doubled_by_its_chunks(store, path):
     store.save_exchange(chat("c1"), exchange)
     store.append_text("r1", StreamedText(answer="Yes"))
     store.save_reply("e1", Reply("r1", answer="Yes.", status=ReplyStatus.DONE), 0)
-    loaded = reopened(store, path).load("c1")
+    loaded = load_again(store, path, "c1")
     assert loaded is not None
     reply = loaded.exchanges[0].reply
     assert reply is not None
@@ -201,7 +204,7 @@ def test_a_continued_reply_that_is_interrupted_holds_its_text_once(store, path):
     running = replace(stopped, status=ReplyStatus.RUNNING)
     store.save_exchange(chat("c1"), Exchange("e1", "q?", (running,)))
     store.append_text("r1", StreamedText(answer="two"))
-    loaded = reopened(store, path).load("c1")
+    loaded = load_again(store, path, "c1")
     assert loaded is not None
     reply = loaded.exchanges[0].reply
     assert reply is not None
@@ -304,6 +307,7 @@ def test_a_folder_that_cannot_be_written_gives_a_store_in_memory_and_a_sentence(
     assert "could not be opened" in opened.notices[0]
     saved(opened.store, chat("c1", "a?"))
     assert len(opened.store.summaries()) == 1
+    opened.store.close()
 
 
 def test_migration_runs_once_after_a_backup_of_the_old_schema(store, path):
@@ -367,6 +371,7 @@ def test_chats_that_can_be_read_but_not_written_are_shown_and_left_alone(store, 
     assert loaded is not None
     saved(opened.store, chat("c2", "new?"))
     assert len(opened.store.summaries()) == 2
+    opened.store.close()
     assert path.read_bytes() == before
 
 
@@ -380,6 +385,7 @@ def test_a_migration_that_fails_changes_nothing(store, path):
 
     opened = open_store(path, 1000.0, {SCHEMA_VERSION: half_way}, schema_version=SCHEMA_VERSION + 1)
     assert not opened.on_disk
+    opened.store.close()
     again = open_store(path, 1000.0)
     assert again.on_disk
     again.store.append_text("r", StreamedText(answer="the table is still there"))

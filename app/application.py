@@ -27,7 +27,7 @@ from app.exchange_edits import ExchangeEdits
 from app.gpu_memory import read_gpu_memory
 from app.logging_setup import UncaughtErrors
 from app.memory_estimate import estimate_memory
-from app.model_controller import ModelController, ModelPorts
+from app.model_controller import Estimator, ModelController, ModelPorts
 from app.model_downloads import ModelDownloads
 from app.model_records import (
     LoadMarker,
@@ -64,6 +64,7 @@ class StartOptions:
     open_chat: str = ""
     model_path: Path | None = None
     only_models: tuple[ModelRecord, ...] | None = None
+    estimate: Estimator = estimate_memory
     restarts: int = 0
     """How many times the app was restarted after a lost GPU without a reply since."""
 
@@ -119,7 +120,7 @@ class Application(QObject):
             status=self._status,
             jobs=self._jobs,
             marker=LoadMarker(self._paths.load_marker_file),
-            estimate=estimate_memory,
+            estimate=self._options.estimate,
             gpu_memory=read_gpu_memory,
             offer_download=lambda model_id: self.open_wizard(),
         )
@@ -162,6 +163,7 @@ class Application(QObject):
         window.edit_requested.connect(edits.on_edit)
         window.continue_requested.connect(edits.on_continue)
         window.reply_chosen.connect(edits.on_reply_chosen)
+        window.question_chosen.connect(edits.on_question_chosen)
         window.new_chat_requested.connect(chats.on_new_chat)
         window.conversation_selected.connect(chats.on_conversation_selected)
         window.rename_requested.connect(chats.on_rename)

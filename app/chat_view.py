@@ -10,6 +10,7 @@
     edit_requested(str, str)              exchange_id, new question
     continue_requested(str)               exchange_id
     reply_chosen(str, int)                exchange_id, index of the reply version
+    question_chosen(str, int)             exchange_id, index of the wording
     new_chat_requested()
     conversation_selected(str)            conversation_id
     rename_requested(str, str)            conversation_id, title

@@ -72,6 +72,8 @@ class Exchange:
     """A question with its replies (regenerate adds one; `chosen` is shown).
 
     `left_out` marks what the model no longer sees because the context was too small.
+    `question_versions` names the wordings of an edited question in the order of asking: "" for the
+    one that is shown, else the branch under which the store keeps it and what followed.
     """
 
     exchange_id: str
@@ -80,6 +82,7 @@ class Exchange:
     chosen: int = 0
     left_out: bool = False
     created_at: float = 0.0
+    question_versions: tuple[str, ...] = ()
 
     @property
     def reply(self) -> Reply | None:

@@ -46,7 +46,9 @@ def _status_of(value: object) -> tuple[ReplyStatus, bool]:
         return ReplyStatus.FAILED, False
 
 
-def exchange_from_row(row: sqlite3.Row, replies: Sequence[Reply]) -> Exchange:
+def exchange_from_row(
+    row: sqlite3.Row, replies: Sequence[Reply], question_versions: tuple[str, ...]
+) -> Exchange:
     """An exchange with its replies; a chosen index outside them becomes the last one."""
     chosen = row["chosen"]
     if not isinstance(chosen, int) or not 0 <= chosen < max(1, len(replies)):
@@ -59,4 +61,5 @@ def exchange_from_row(row: sqlite3.Row, replies: Sequence[Reply]) -> Exchange:
         chosen=chosen,
         left_out=bool(row["left_out"]),
         created_at=created_at if isinstance(created_at, int | float) else 0.0,
+        question_versions=question_versions,
     )

@@ -128,8 +128,13 @@ class ConversationStore:
             (conversation_id,),
         ):
             replies.setdefault(reply_row["exchange_id"], []).append(reply_from_row(reply_row))
+        versions = self._question_versions(conversation_id)
         exchanges = tuple(
-            exchange_from_row(exchange_row, replies.get(exchange_row["id"], []))
+            exchange_from_row(
+                exchange_row,
+                replies.get(exchange_row["id"], []),
+                versions.get(exchange_row["id"], ()),
+            )
             for exchange_row in self._db.execute(
                 "SELECT * FROM exchange WHERE conversation_id = ? AND branch = '' "
                 "ORDER BY sequence",
@@ -145,6 +150,21 @@ class ConversationStore:
             row["updated_at"] or 0.0,
             row["deleted_at"],
         )
+
+    def _question_versions(self, conversation_id: str) -> dict[str, tuple[str, ...]]:
+        """Branches of the edited questions, by the id of the exchange; "" is the shown one."""
+        found: dict[str, list[str]] = {}
+        for row in self._db.execute(
+            "SELECT id, branch FROM exchange WHERE conversation_id = ? ORDER BY sequence",
+            (conversation_id,),
+        ):
+            exchange_id, at, branch = row["id"].partition("@")
+            found.setdefault(exchange_id, []).append(branch if at else "")
+        return {
+            exchange_id: tuple(branches)
+            for exchange_id, branches in found.items()
+            if len(branches) > 1 and "" in branches
+        }
 
     def draft_conversation(self) -> Conversation | None:
         """The chat that has a draft and no question yet, if there is one."""
@@ -218,13 +238,17 @@ class ConversationStore:
             _upsert_conversation(db, conversation)
             _upsert_exchange(db, conversation.conversation_id, exchange)
 
-    def restore_branch(self, conversation_id: str, exchange_id: str, branch: str) -> None:
-        """Swap the exchanges from `exchange_id` on with those kept under `branch`."""
+    def restore_branch(
+        self, conversation_id: str, exchange_id: str, branch: str, hidden_as: str
+    ) -> None:
+        """Swap the exchanges from `exchange_id` on, which are kept as `hidden_as` from now on, with
+        those kept under `branch`.
+        """
         with self._transaction() as db:
             original = f"{exchange_id}@{branch}"
             if not db.execute("SELECT 1 FROM exchange WHERE id = ?", (original,)).fetchone():
                 return
-            _hide_from(db, conversation_id, exchange_id, f"{branch}+")
+            _hide_from(db, conversation_id, exchange_id, hidden_as)
             db.execute("UPDATE exchange SET branch = '' WHERE branch = ?", (branch,))
             db.execute("UPDATE exchange SET id = ? WHERE id = ?", (exchange_id, original))
 

@@ -81,7 +81,7 @@ class ExchangeEdits:
             self._ask_again(exchange, running)
 
     def on_edit(self, exchange_id: str, question: str) -> None:
-        """Ask a changed question in place of an old one; what came after is kept for Undo."""
+        """Ask a changed question in place of an old one, which is kept with what came after it."""
         question = clean_text(question)
         chat = self._ports.chats.shown
         old = chat.exchange(exchange_id)
@@ -89,11 +89,18 @@ class ExchangeEdits:
             return
         before = chat.exchanges[: chat.exchanges.index(old)]
         reply = self._controller.new_reply()
-        exchange = Exchange(exchange_id, question, (reply,), created_at=old.created_at)
+        branch = self._ports.new_id()
+        versions = (*(name or branch for name in old.question_versions or ("",)), "")
+        exchange = Exchange(
+            exchange_id,
+            question,
+            (reply,),
+            created_at=old.created_at,
+            question_versions=versions,
+        )
         title = chat.title if before else title_from_question(question)
         chat = replace(chat, title=title, exchanges=(*before, exchange))
         chat = self._ports.chats.touched(chat)
-        branch = self._ports.new_id()
         self._ports.store.write(lambda store: store.edit_exchange(chat, exchange, branch))
         self._view.remove_exchanges_after(exchange_id)
         action = f"undo_edit:{chat.conversation_id}:{exchange_id}:{branch}"
@@ -106,10 +113,19 @@ class ExchangeEdits:
         if conversation_id != self._ports.chats.shown_id or self._refuse_while_busy():
             return
         self._view.hide_notice("edited")
+        hidden_as = self._ports.new_id()
         self._ports.store.write(
-            lambda store: store.restore_branch(conversation_id, exchange_id, branch)
+            lambda store: store.restore_branch(conversation_id, exchange_id, branch, hidden_as)
         )
         self._ports.chats.reload_shown()
+
+    def on_question_chosen(self, exchange_id: str, index: int) -> None:
+        """Show another wording of an edited question, with what followed it."""
+        chat = self._ports.chats.shown
+        exchange = chat.exchange(exchange_id)
+        versions = () if exchange is None else exchange.question_versions
+        if 0 <= index < len(versions) and versions[index]:
+            self.on_undo_edit(chat.conversation_id, exchange_id, versions[index])
 
     def on_reply_chosen(self, exchange_id: str, index: int) -> None:
         """Show another version of a reply; the model sees that one from now on."""

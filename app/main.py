@@ -21,6 +21,7 @@ from app.application import Application, StartOptions
 from app.engine_builder import build_engine, build_scripted_engine, scripted_model
 from app.engine_thread import EngineFactory
 from app.logging_setup import UncaughtErrors, setup_logging
+from app.memory_estimate import estimate_memory, no_estimate
 from app.paths import Paths, ensure_folders, paths_for
 from app.self_test import run_self_test
 from app.settings import with_value
@@ -160,6 +161,7 @@ def _options(arguments: Arguments) -> StartOptions:
         open_chat=arguments.open_chat,
         model_path=arguments.model,
         only_models=(scripted_model(),) if arguments.scripted else None,
+        estimate=no_estimate if arguments.scripted else estimate_memory,
         restarts=arguments.restarts,
     )
 

@@ -43,5 +43,10 @@ def estimate_memory(path: Path, device: str, capacity_tokens: int) -> MemoryEsti
     return MemoryEstimate(f"{parts}. {size_text(free_bytes)} free {place}.{verdict}", fits)
 
 
+def no_estimate(path: Path, device: str, capacity_tokens: int) -> MemoryEstimate:
+    """For what has no weights: nothing is said."""
+    return MemoryEstimate("", fits=True)
+
+
 def _free(gpu: GpuMemory) -> tuple[int, str]:
     return gpu.total_bytes - gpu.used_bytes, f"on the {gpu.name}"

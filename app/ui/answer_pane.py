@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from PySide6.QtCore import QPoint, Signal
+from PySide6.QtCore import Signal
 from PySide6.QtGui import QFontMetricsF
 from PySide6.QtWidgets import QWidget
 
 from app.conversation import Reply, ReplyStatus
 from app.ui import wording
 from app.ui.answer_body import AnswerBody
-from app.ui.controls import ElidedLabel, IconButton, TextButton, copy_to_clipboard, label
+from app.ui.controls import ElidedLabel, TextButton, copy_to_clipboard, label
 from app.ui.meter import Meter
 from app.ui.pane_share import PaneShare
 from app.ui.theme import Theme
+from app.ui.version_steps import VersionSteps
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +83,10 @@ class AnswerPane(QWidget):
             "", self.tr("Use this seed again: with the same settings it repeats this answer")
         )
         self._seed.clicked.connect(self._on_seed)
-        self._previous = IconButton(self._theme, "chevron-left", self.tr("Earlier version"), self)
-        self._previous.clicked.connect(lambda: self._step(-1))
-        self._version = label("", "quiet", self)
-        self._next = IconButton(self._theme, "chevron-right", self.tr("Later version"), self)
-        self._next.clicked.connect(lambda: self._step(1))
+        self.versions = VersionSteps(
+            self._theme, self.tr("Earlier version"), self.tr("Later version"), self
+        )
+        self.versions.chosen.connect(self.version_requested)
         self._reason = label("", "quiet", self)
 
     def _action(self, text: str, tooltip: str) -> TextButton:
@@ -149,10 +149,7 @@ class AnswerPane(QWidget):
         can_continue = reply is not None and place.is_last and wording.can_continue(reply)
         self._continue.setVisible(can_continue)
         self._show_seed(reply)
-        several = done and place.total > 1
-        for widget in (self._previous, self._version, self._next):
-            widget.setVisible(several)
-        self._version.setText(f"{place.index + 1} / {place.total}")
+        self.versions.show_place(place.index, place.total if done else 1)
         self._reason.setText(wording.stop_reason(reply) if reply else "")
         self.set_busy(self._busy)
         self.height_changed.emit()
@@ -179,8 +176,7 @@ class AnswerPane(QWidget):
         self._busy = busy
         for button in (self._regenerate, self._edit, self._continue, self._retry):
             button.setEnabled(not busy)
-        self._previous.setEnabled(not busy and self._place.index > 0)
-        self._next.setEnabled(not busy and self._place.index + 1 < self._place.total)
+        self.versions.set_busy(busy)
 
     def show_live(self, seconds: float, token_count: int) -> None:
         """Count while the answer comes."""
@@ -272,25 +268,16 @@ class AnswerPane(QWidget):
                 x, top = left - metrics.gap_xs - metrics.ring, top + height
             button.setGeometry(x, top, width, height)
             x += width + metrics.gap_xs
-        if not self._previous.isHidden():
-            for widget in (self._previous, self._version, self._next):
-                width = widget.sizeHint().width()
-                widget.move(QPoint(x, top + (height - widget.sizeHint().height()) // 2))
-                if widget is not self._version:
-                    widget.move(QPoint(x, top))
-                    width = widget.width()
-                else:
-                    widget.setGeometry(x, top, width, height)
-                x += width + metrics.ring
+        if not self.versions.isHidden():
+            width = self.versions.sizeHint().width()
+            self.versions.setGeometry(x, top, width, height)
+            x += width
         reason_width = self._reason.sizeHint().width()
         if x + metrics.gap_s + reason_width > right:
             top += height
             right = left + reason_width
         self._reason.setGeometry(right - reason_width, top, reason_width, height)
         return top + height
-
-    def _step(self, by: int) -> None:
-        self.version_requested.emit(self._place.index + by)
 
     def _on_seed(self) -> None:
         self.seed_requested.emit(self._seed_value)

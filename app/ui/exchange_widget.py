@@ -27,7 +27,7 @@ class ExchangeWidget(QWidget):
         height_changed: `arrange` would now give another height.
         regenerate_requested(str), continue_requested(str): exchange id.
         edit_requested(str, str): exchange id, new question.
-        reply_chosen(str, int): exchange id, version.
+        reply_chosen(str, int), question_chosen(str, int): exchange id, version.
         answer_now_requested: end the thinking.
         seed_chosen(object): use the seed of this reply again; an int of up to 63 bits.
     """
@@ -37,6 +37,7 @@ class ExchangeWidget(QWidget):
     continue_requested = Signal(str)
     edit_requested = Signal(str, str)
     reply_chosen = Signal(str, int)
+    question_chosen = Signal(str, int)
     answer_now_requested = Signal()
     seed_chosen = Signal(object)
 
@@ -69,6 +70,7 @@ class ExchangeWidget(QWidget):
 
     def _connect(self) -> None:
         self.bubble.edited.connect(self._on_edited)
+        self.bubble.version_requested.connect(self._on_question_version)
         self.bubble.height_changed.connect(self.height_changed)
         self.thinking.answer_now_requested.connect(self.answer_now_requested)
         self.answer.height_changed.connect(self.height_changed)
@@ -95,6 +97,8 @@ class ExchangeWidget(QWidget):
         self._exchange = exchange
         reply = exchange.reply
         self.bubble.set_question(exchange.question)
+        versions = exchange.question_versions or ("",)
+        self.bubble.versions.show_place(versions.index(""), len(versions))
         self._left_out.setVisible(exchange.left_out)
         place = ReplyPlace(exchange.chosen, len(exchange.replies), is_last)
         self.answer.show_reply(reply, place)
@@ -143,6 +147,7 @@ class ExchangeWidget(QWidget):
     def set_busy(self, busy: bool) -> None:
         """Whether a reply runs somewhere in this chat."""
         self.answer.set_busy(busy)
+        self.bubble.versions.set_busy(busy)
 
     def show_wait(self, text: str, share: float | None) -> None:
         """Say what the reply waits for before its prompt is read; "" for nothing."""
@@ -318,6 +323,9 @@ class ExchangeWidget(QWidget):
 
     def _on_version(self, index: int) -> None:
         self.reply_chosen.emit(self._exchange.exchange_id, index)
+
+    def _on_question_version(self, index: int) -> None:
+        self.question_chosen.emit(self._exchange.exchange_id, index)
 
     def _on_grip(self, step: int) -> None:
         inner = self._card.width() - 2 * self._theme.metrics.border

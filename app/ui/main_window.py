@@ -46,6 +46,7 @@ class MainWindow(QWidget):
     edit_requested = Signal(str, str)
     continue_requested = Signal(str)
     reply_chosen = Signal(str, int)
+    question_chosen = Signal(str, int)
     new_chat_requested = Signal()
     conversation_selected = Signal(str)
     rename_requested = Signal(str, str)
@@ -121,7 +122,7 @@ class MainWindow(QWidget):
             (composer, "submitted stop_requested draft_changed"),
             (chats, "rename_requested delete_requested undo_delete_requested search_changed"),
             (transcript, "answer_now_requested regenerate_requested edit_requested"),
-            (transcript, "continue_requested reply_chosen"),
+            (transcript, "continue_requested reply_chosen question_chosen"),
             (self.header.picker, "model_selected add_model_requested remove_model_requested"),
             (self.header.picker, "pause_download_requested resume_download_requested"),
             (self.header.picker, "free_memory_requested"),

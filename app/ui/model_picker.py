@@ -125,9 +125,7 @@ class ModelPicker(QWidget):
             ModelState.ABSENT: absent,
             ModelState.DOWNLOADING: self.tr("downloading {percent}").format(percent=percent),
             ModelState.VERIFYING: self.tr("checking {percent}").format(percent=percent),
-            ModelState.ON_DISK: self.tr("is ready to be used")
-            if choice.is_new
-            else self.tr("on disk"),
+            ModelState.ON_DISK: self.tr("is ready") if choice.is_new else self.tr("on disk"),
             ModelState.LOADING: self.tr("loading {percent}").format(percent=percent),
             ModelState.READY: self.tr("ready"),
             ModelState.FAILED: self.tr("failed"),

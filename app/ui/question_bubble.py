@@ -11,6 +11,7 @@ from app.render.visible import with_visible_controls
 from app.ui.controls import TextButton, is_escape_override, wrap_mode_for
 from app.ui.rich_text import RichText
 from app.ui.theme import Theme
+from app.ui.version_steps import VersionSteps
 
 FOLDED_CHARS = 1_500
 FOLDED_LINES = 16
@@ -44,10 +45,12 @@ class QuestionBubble(QWidget):
 
     Signals:
         edited(str): the changed question, to be asked again.
+        version_requested(int): an earlier or later wording, with what followed it.
         height_changed: call `arrange` again.
     """
 
     edited = Signal(str)
+    version_requested = Signal(int)
     height_changed = Signal()
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
@@ -71,6 +74,10 @@ class QuestionBubble(QWidget):
         self._ask.clicked.connect(self._on_accept)
         self._cancel = TextButton(self.tr("Cancel"), "plain", self._frame)
         self._cancel.clicked.connect(self._end_edit)
+        self.versions = VersionSteps(
+            theme, self.tr("Earlier question"), self.tr("Later question"), self
+        )
+        self.versions.chosen.connect(self.version_requested)
         self._end_edit()
 
     @property
@@ -159,7 +166,11 @@ class QuestionBubble(QWidget):
             height += metrics.pane_header_height
         total = height + 2 * pad_y
         self._frame.setGeometry(width - ideal - 2 * pad_x, 0, ideal + 2 * pad_x, total)
-        return total
+        if self.versions.isHidden():
+            return total
+        size = self.versions.sizeHint()
+        self.versions.setGeometry(width - size.width(), total, size.width(), size.height())
+        return total + size.height()
 
     def _arrange_editor(self, width: int, most: int) -> int:
         metrics = self._theme.metrics

@@ -53,6 +53,7 @@ class TranscriptView(QScrollArea):
     continue_requested = Signal(str)
     edit_requested = Signal(str, str)
     reply_chosen = Signal(str, int)
+    question_chosen = Signal(str, int)
     answer_now_requested = Signal()
     seed_chosen = Signal(object)
 
@@ -219,6 +220,7 @@ class TranscriptView(QScrollArea):
             widget.continue_requested.connect(self.continue_requested)
             widget.edit_requested.connect(self.edit_requested)
             widget.reply_chosen.connect(self.reply_chosen)
+            widget.question_chosen.connect(self.question_chosen)
             widget.answer_now_requested.connect(self.answer_now_requested)
             widget.seed_chosen.connect(self.seed_chosen)
             room.widget = widget

@@ -151,10 +151,11 @@ def test_an_edit_keeps_what_it_replaced_and_undo_swaps_it_back(store):
     assert [e.question for e in loaded.exchanges] == ["a?", "B instead?"]
     assert store.summaries("c?") == [], "what was replaced is not found any more"
     for _ in range(2):
-        store.restore_branch("c1", "c1-e1", "branch-1")
+        store.restore_branch("c1", "c1-e1", "branch-1", "branch-2")
     loaded = store.load("c1")
     assert loaded is not None
-    assert loaded.exchanges == before.exchanges
+    kept = replace(before.exchanges[1], question_versions=("", "branch-2"))
+    assert loaded.exchanges == (before.exchanges[0], kept, before.exchanges[2])
 
 
 def test_streamed_chunks_become_an_interrupted_reply_at_the_next_start(store, path):

@@ -129,6 +129,50 @@ def test_an_edit_replaces_what_follows_and_undo_brings_it_back(desk):
     assert stored_questions(desk) == ["One?", "Two?", "Three?", "Four?"]
 
 
+def test_every_wording_of_a_question_can_be_reached_also_after_a_restart(desk):
+    desk.ask("One?", "1")
+    second = desk.ask("Two?", "2").exchange_id
+    desk.ask("Three?", "3")
+    for wording in ("Two, again?", "Two, better?"):
+        desk.edits.on_edit(second, wording)
+        desk.say(answer=f"To {wording}")
+        desk.finish()
+
+    def shown() -> tuple[list[str], int]:
+        chat = desk.chats.shown
+        exchange = chat.exchange(second)
+        assert exchange is not None
+        assert chat == desk.store.conversation(chat.conversation_id), "as a restart finds it"
+        return [e.question for e in chat.exchanges], exchange.question_versions.index("")
+
+    assert shown() == (["One?", "Two, better?"], 2)
+    desk.edits.on_question_chosen(second, 0)
+    assert shown() == (["One?", "Two?", "Three?"], 0)
+    desk.ask("Four?")
+    desk.edits.on_question_chosen(second, 1)
+    assert shown() == (["One?", "Two, again?"], 1)
+    desk.edits.on_question_chosen(second, 2)
+    assert shown() == (["One?", "Two, better?"], 2)
+    desk.edits.on_question_chosen(second, 0)
+    assert shown() == (["One?", "Two?", "Three?", "Four?"], 0)
+    for nowhere in (-1, 0, 3):
+        desk.edits.on_question_chosen(second, nowhere)
+        assert shown()[1] == 0
+
+
+def test_a_wording_of_an_earlier_question_brings_those_of_later_ones_back(desk):
+    first = desk.ask("One?", "1").exchange_id
+    second = desk.ask("Two?", "2").exchange_id
+    desk.edits.on_edit(second, "II?")
+    desk.finish()
+    desk.edits.on_edit(first, "I?")
+    desk.finish()
+    desk.edits.on_question_chosen(first, 0)
+    assert [e.question for e in desk.chats.shown.exchanges] == ["One?", "II?"]
+    desk.edits.on_question_chosen(second, 0)
+    assert [e.question for e in desk.chats.shown.exchanges] == ["One?", "Two?"]
+
+
 def test_editing_the_first_question_renames_the_chat(desk):
     exchange = desk.ask("Wrong")
     desk.edits.on_edit(exchange.exchange_id, "Right")

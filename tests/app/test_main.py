@@ -190,3 +190,9 @@ def test_a_profile_that_cannot_be_made_is_refused_in_words(tmp_path):
     assert done.returncode == 2
     assert "cannot be written to" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_written_replies_have_no_weights_whose_memory_could_be_told():
+    told = [_options(parse_arguments(words)).estimate for words in ([], ["--scripted"])]
+    assert told == [estimate_memory, no_estimate]
+    assert no_estimate(Path("any"), "cpu", 8_192) == MemoryEstimate("", fits=True)

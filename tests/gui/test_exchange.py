@@ -1,5 +1,7 @@
 """Thinking beside answer: counters, splitter, actions, and that neither pane moves the other."""
 
+from dataclasses import replace
+
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
@@ -276,12 +278,12 @@ def test_arrows_walk_through_the_versions_of_a_reply(window, qtbot):
     answer = window.transcript.exchange_widget("e1").answer
     chosen = []
     window.reply_chosen.connect(lambda *args: chosen.append(args))
-    qtbot.mouseClick(answer._previous, Qt.MouseButton.LeftButton)
-    qtbot.mouseClick(answer._next, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(answer.versions.earlier, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(answer.versions.later, Qt.MouseButton.LeftButton)
     assert chosen == [("e1", 0), ("e1", 2)]
     window.show_exchange(Exchange("e1", "Q", replies, 2))
     assert answer.body.text == "Version 2"
-    assert not answer._next.isEnabled()
+    assert not answer.versions.later.isEnabled()
 
 
 def test_nothing_new_can_be_asked_of_a_reply_while_one_runs(window, answering):
@@ -383,3 +385,25 @@ def test_a_reply_that_the_engine_did_not_end_has_no_seed_to_tell(window):
     cut = scenes.exchange(status=ReplyStatus.INTERRUPTED, finish_reason="")
     scenes.show_chat(window, cut)
     assert not window.transcript.exchange_widget("e1").answer.action("seed").isVisible()
+
+
+def test_an_edited_question_shows_its_earlier_wordings_by_arrows(window, qtbot):
+    edited = replace(scenes.exchange(), question_versions=("b1", "", "b2"))
+    scenes.show_chat(window, edited)
+    steps = window.transcript.exchange_widget("e1").bubble.versions
+    assert steps.isVisible()
+    assert steps.text == "2 / 3"
+    for arrow, index in ((steps.earlier, 0), (steps.later, 2)):
+        with qtbot.waitSignal(window.question_chosen) as told:
+            qtbot.mouseClick(arrow, Qt.MouseButton.LeftButton)
+        assert told.args == ["e1", index]
+    window.show_chat_state(ChatState.ANSWERING)
+    assert not steps.earlier.isEnabled()
+    window.show_chat_state(ChatState.IDLE)
+    card = window.transcript.exchange_widget("e1").card
+    assert steps.geometry().bottom() < card.geometry().top()
+
+
+def test_a_question_that_was_never_edited_has_no_arrows(window):
+    scenes.show_chat(window, scenes.exchange())
+    assert not window.transcript.exchange_widget("e1").bubble.versions.isVisible()

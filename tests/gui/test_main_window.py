@@ -224,7 +224,7 @@ def test_the_picker_names_the_model_its_progress_and_all_others(window, qtbot):
         ),
         (
             ModelChoice("q", "Qwen3", ModelState.ON_DISK, is_new=True),
-            "Qwen3 is ready to be used",
+            "Qwen3 is ready",
             "Use it now",
             "model_selected",
         ),

@@ -123,7 +123,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _leave_to_other(instance, paths)
     errors = _begin_logging(paths)
     application = Application(
-        paths, _load(paths, arguments), _factory(paths, arguments), _options(arguments), errors
+        paths, _load(paths, arguments), _factory(paths, arguments), start_options(arguments), errors
     )
     errors.on_error = application.on_uncaught_error
     instance.raised = application.raise_window
@@ -156,7 +156,8 @@ def _factory(paths: Paths, arguments: Arguments) -> EngineFactory:
     return partial(build_engine, paths.models_dir, paths.kernel_cache_dir)
 
 
-def _options(arguments: Arguments) -> StartOptions:
+def start_options(arguments: Arguments) -> StartOptions:
+    """What the application is to begin with."""
     return StartOptions(
         open_chat=arguments.open_chat,
         model_path=arguments.model,

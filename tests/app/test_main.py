@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from app import __version__
-from app.main import has_display, parse_arguments
+from app.main import has_display, parse_arguments, start_options
+from app.memory_estimate import MemoryEstimate, estimate_memory, no_estimate
 from app.single_instance import SingleInstance
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -193,6 +194,6 @@ def test_a_profile_that_cannot_be_made_is_refused_in_words(tmp_path):
 
 
 def test_written_replies_have_no_weights_whose_memory_could_be_told():
-    told = [_options(parse_arguments(words)).estimate for words in ([], ["--scripted"])]
+    told = [start_options(parse_arguments(words)).estimate for words in ([], ["--scripted"])]
     assert told == [estimate_memory, no_estimate]
     assert no_estimate(Path("any"), "cpu", 8_192) == MemoryEstimate("", fits=True)

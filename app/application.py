@@ -163,6 +163,7 @@ class Application(QObject):
         window.edit_requested.connect(edits.on_edit)
         window.continue_requested.connect(edits.on_continue)
         window.reply_chosen.connect(edits.on_reply_chosen)
+        window.question_chosen.connect(edits.on_question_chosen)
         window.new_chat_requested.connect(chats.on_new_chat)
         window.conversation_selected.connect(chats.on_conversation_selected)
         window.rename_requested.connect(chats.on_rename)

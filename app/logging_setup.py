@@ -54,6 +54,8 @@ class QuietFormatter(logging.Formatter):
 
 def setup_logging(log_file: Path) -> None:
     """Log to a rotating file that the user alone can read; crashes of libraries go beside it."""
+    # A log that cannot be written (disk full) is no reason to print a traceback each time.
+    logging.raiseExceptions = False
     log_file.touch(mode=0o600)
     handler = RotatingFileHandler(
         log_file, maxBytes=MAX_LOG_BYTES, backupCount=KEPT_LOGS, encoding="utf-8"

@@ -18,6 +18,7 @@ from app.chat_view import ChatState
 from app.conversation import Reply, ReplyStatus
 from app.conversation_database import open_store
 from app.engine_events import LoadRequest
+from app.engine_thread import EngineFactory
 from app.logging_setup import UncaughtErrors
 from app.main import relaunch_command
 from app.model_records import ModelRecord
@@ -52,17 +53,18 @@ class Runner:
         open_chat: str = "",
         restarts: int = 0,
         models: tuple[ModelRecord, ...] = (MODEL,),
+        factory: EngineFactory | None = None,
     ) -> Application:
         self.engine = ScriptedEngine(
             replies or (reply_of_texts("Hm.", "Yes."),), tokens_per_s=tokens_per_s
         )
 
-        def factory(request: LoadRequest) -> Engine:
+        def play(request: LoadRequest) -> Engine:
             return self.engine
 
         options = StartOptions(open_chat, only_models=models, restarts=restarts)
         loaded = load_profile(self.paths.settings_file)
-        application = Application(self.paths, loaded, factory, options, UncaughtErrors())
+        application = Application(self.paths, loaded, factory or play, options, UncaughtErrors())
         application.leave = self.exits.append
         application.relaunch = lambda chat, count: self.relaunched.append((chat, count))
         self.running.append(application)

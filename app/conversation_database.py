@@ -96,6 +96,7 @@ def open_store(
             "Thinkpane ended while a reply was running. What had arrived is kept; Continue goes on."
         )
     _backup_when_old(connection, path, now)
+    _drop_old_copies(path, now)
     return OpenedStore(store, True, tuple(notices))
 
 
@@ -263,6 +264,16 @@ def _backup_when_old(connection: sqlite3.Connection, path: Path, now: float) -> 
     except (OSError, sqlite3.Error):
         # Without room for a backup the chats themselves still work; the next start tries again.
         target.with_name(f"{target.name}.tmp").unlink(missing_ok=True)
+
+
+def _drop_old_copies(path: Path, now: float) -> None:
+    """Erase copies of earlier schemas once they are as old as the trash: deleted means deleted."""
+    for copy in path.parent.glob(f"{path.name}.schema-*"):
+        try:
+            if now - copy.stat().st_mtime > TRASH_KEPT_S:
+                copy.unlink()
+        except OSError:
+            continue  # the next start tries again
 
 
 def _replace_damaged(path: Path, reason: str) -> str:

@@ -11,6 +11,22 @@ from app.conversation import Exchange, Reply, ReplyStatus
 DAMAGED = "A part of this reply was damaged on disk; what could be read is shown."
 
 
+LATEST_TIME = 253_402_214_400.0
+"""The last day of the year 9999, beyond which no calendar of Python reaches."""
+
+
+def text_of(value: object) -> str:
+    """A text, or "" where something else was found."""
+    return value if isinstance(value, str) else ""
+
+
+def time_of(value: object) -> float:
+    """Unix seconds that a calendar can show, or 0 where something else was found."""
+    if isinstance(value, int | float) and 0 <= value <= LATEST_TIME:
+        return float(value)
+    return 0.0
+
+
 def reply_values(reply: Reply) -> tuple[str | int | float, ...]:
     """The columns of a reply, in the order of the fields of `Reply`."""
     values = (getattr(reply, field.name) for field in fields(Reply))
@@ -53,13 +69,12 @@ def exchange_from_row(
     chosen = row["chosen"]
     if not isinstance(chosen, int) or not 0 <= chosen < max(1, len(replies)):
         chosen = max(0, len(replies) - 1)
-    created_at = row["created_at"]
     return Exchange(
         exchange_id=row["id"],
-        question=row["question"] if isinstance(row["question"], str) else "",
+        question=text_of(row["question"]),
         replies=tuple(replies),
         chosen=chosen,
         left_out=bool(row["left_out"]),
-        created_at=created_at if isinstance(created_at, int | float) else 0.0,
+        created_at=time_of(row["created_at"]),
         question_versions=question_versions,
     )

@@ -23,7 +23,13 @@ from app.conversation import (
     StreamedText,
     joined,
 )
-from app.conversation_rows import exchange_from_row, reply_from_row, reply_values
+from app.conversation_rows import (
+    exchange_from_row,
+    reply_from_row,
+    reply_values,
+    text_of,
+    time_of,
+)
 
 APPLICATION_ID = 0x54505443
 """Written into the file's header ("TPTC"), so that a foreign database is never taken for ours."""
@@ -109,7 +115,7 @@ class ConversationStore:
         found = search.strip()
         return [
             ConversationSummary(
-                row["id"], row["title"], row["updated_at"] or 0.0, _snippet(row, found)
+                row["id"], text_of(row["title"]), time_of(row["updated_at"]), _snippet(row, found)
             )
             for row in rows
         ]
@@ -143,11 +149,11 @@ class ConversationStore:
         )
         return Conversation(
             conversation_id,
-            row["title"] or "",
+            text_of(row["title"]),
             exchanges,
-            row["draft"] or "",
-            row["created_at"] or 0.0,
-            row["updated_at"] or 0.0,
+            text_of(row["draft"]),
+            time_of(row["created_at"]),
+            time_of(row["updated_at"]),
             row["deleted_at"],
         )
 
@@ -307,7 +313,7 @@ def _snippet(row: sqlite3.Row, search: str) -> str:
     """The place of the match; the title alone stands for a chat that was not searched for."""
     if not search:
         return ""
-    for text in (row["question"], row["answer"]):
+    for text in (text_of(row["question"]), text_of(row["answer"])):
         at = text.lower().find(search.lower()) if text else -1
         if text and at >= 0:
             start = max(0, at - 30)

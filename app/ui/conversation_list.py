@@ -159,6 +159,16 @@ class ChatList(QListWidget):
             super().keyPressEvent(event)
 
 
+def _falling_times(summaries: Sequence[ConversationSummary]) -> list[float]:
+    """When each was used, never earlier than one below it: a clock that was set back is wrong."""
+    times: list[float] = []
+    latest = 0.0
+    for summary in reversed(summaries):
+        latest = max(latest, summary.updated_at)
+        times.append(latest)
+    return times[::-1]
+
+
 class ConversationList(QWidget):
     """New chat, search, the list, and the undo bar.
 
@@ -176,6 +186,8 @@ class ConversationList(QWidget):
         super().__init__(parent)
         self._theme = theme
         self._deleted_id = ""
+        self._content: tuple[tuple[ConversationSummary, ...], datetime.date] | None = None
+        self._rows: dict[str, int] = {}
         self._newest: tuple[Sequence[ConversationSummary], str | None] | None = None
         self.setObjectName("listPanel")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
@@ -260,7 +272,7 @@ class ConversationList(QWidget):
     def show_conversations(
         self, summaries: Sequence[ConversationSummary], selected_id: str | None
     ) -> None:
-        """Fill the list, newest first, under Today, Yesterday and Earlier.
+        """Fill the list in the given order, under Today, Yesterday and Earlier.
 
         While a title is being edited the list stays as it is, and is filled when that is done.
         """
@@ -268,11 +280,29 @@ class ConversationList(QWidget):
             self._newest = (summaries, selected_id)
             return
         scroll = self.list.verticalScrollBar().value()
-        self.list.clear()
         today = datetime.date.today()
+        content = (tuple(summaries), today)
+        if content != self._content:
+            self._content = content
+            self._fill(summaries, today)
+        row = self._rows.get(selected_id or "", -1)
+        if row != self.list.currentRow():
+            self.list.setCurrentRow(row)
+        self.list.verticalScrollBar().setValue(scroll)
+        searched = self.search.text().strip()
+        self._empty.setText(
+            self.tr("No chat contains “{text}”.").format(text=searched)
+            if searched
+            else self.tr("Your chats will be listed here.")
+        )
+        self._empty.setVisible(not summaries)
+
+    def _fill(self, summaries: Sequence[ConversationSummary], today: datetime.date) -> None:
+        self.list.clear()
+        self._rows.clear()
         group = ""
-        for summary in sorted(summaries, key=lambda item: item.updated_at, reverse=True):
-            name = self._group_of(summary.updated_at, today)
+        for summary, updated_at in zip(summaries, _falling_times(summaries), strict=True):
+            name = self._group_of(updated_at, today)
             if name != group:
                 group = name
                 header = QListWidgetItem(name)
@@ -286,17 +316,8 @@ class ConversationList(QWidget):
                 | Qt.ItemFlag.ItemIsSelectable
                 | Qt.ItemFlag.ItemIsEditable
             )
+            self._rows[summary.conversation_id] = self.list.count()
             self.list.addItem(item)
-            if summary.conversation_id == selected_id:
-                self.list.setCurrentItem(item)
-        self.list.verticalScrollBar().setValue(scroll)
-        searched = self.search.text().strip()
-        self._empty.setText(
-            self.tr("No chat contains “{text}”.").format(text=searched)
-            if searched
-            else self.tr("Your chats will be listed here.")
-        )
-        self._empty.setVisible(not summaries)
 
     def _on_editor_closed(self) -> None:
         if self._newest is not None:

@@ -14,9 +14,8 @@ from types import SimpleNamespace
 import pytest
 
 from app.conversation import Conversation, Exchange, Reply, ReplyStatus, StreamedText
-from app.conversation_database import backup_file, open_store
+from app.conversation_database import TRASH_KEPT_S, backup_file, open_store
 from app.conversation_store import SCHEMA_VERSION, ConversationStore
-from tests.app.fakes import FakeStore
 
 FULL_REPLY = Reply(
     "r1", "Let me see…", "42 😀", ReplyStatus.STOPPED, "cancelled", "", "Qwen3-0.6B", False, True,
@@ -212,23 +211,6 @@ def test_a_continued_reply_that_is_interrupted_holds_its_text_once(store, path):
     assert reply.answer == "One two"
 
 
-def test_one_damaged_row_does_not_hide_the_rest(tmp_path):
-    fake = FakeStore(tmp_path / "chats.db")
-    saved(fake.store, chat("c1", "a?", "b?"))
-    with fake.raw() as raw:
-        raw.execute("UPDATE reply SET status = 'from the future' WHERE reply_id = 'c1-r0'")
-        raw.execute("UPDATE reply SET answer = CAST(x'ff41' AS TEXT) WHERE reply_id = 'c1-r1'")
-        raw.execute("UPDATE exchange SET chosen = 17, created_at = 'x' WHERE id = 'c1-e1'")
-    raw.close()
-    first, second = fake.conversation("c1").exchanges
-    assert first.reply is not None
-    assert first.reply.status is ReplyStatus.FAILED
-    assert first.reply.answer == "Answer to a?"
-    assert second.reply is not None
-    assert second.reply.answer == "\ufffdA"
-    fake.store.close()
-
-
 def damage_header(path: Path) -> None:
     with path.open("r+b") as file:
         file.write(bytes(100))
@@ -332,6 +314,19 @@ def test_migration_runs_once_after_a_backup_of_the_old_schema(store, path):
     again.store.close()
 
 
+def test_copies_of_old_schemas_go_when_the_trash_goes(store, path):
+    copy = path.with_name("chats.db.schema-1")
+    copy.write_bytes(b"chats that may have been deleted since")
+    kept_aside = path.with_name("chats.db.damaged-1")
+    kept_aside.write_bytes(b"never deleted")
+    store.close()
+    now = copy.stat().st_mtime
+    for later_s, there in ((TRASH_KEPT_S - 60, True), (TRASH_KEPT_S + 60, False)):
+        open_store(path, now + later_s).store.close()
+        assert copy.exists() is there
+    assert kept_aside.exists()
+
+
 def test_chats_of_the_first_schema_are_brought_up_to_date(store, path):
     store.save_exchange(chat("c1"), Exchange("e1", "q?", (Reply("r1"),)))
     store.close()
@@ -361,7 +356,7 @@ def test_chats_that_can_be_read_but_not_written_are_shown_and_left_alone(store, 
         raise sqlite3.OperationalError("database or disk is full")
 
     with monkeypatch.context() as patch:
-        patch.setattr("app.conversation_database._recover", full)
+        patch.setattr(ConversationStore, "recover_interrupted", full)
         patch.setattr("shutil.disk_usage", lambda folder: SimpleNamespace(free=0))
         opened = open_store(path, 1000.0)
     assert not opened.on_disk

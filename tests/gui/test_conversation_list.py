@@ -23,19 +23,43 @@ def select(window, title):
     return chats.item(row)
 
 
-def test_chats_stand_under_today_yesterday_and_earlier_newest_first(window):
+def test_chats_stand_under_today_yesterday_and_earlier_in_the_given_order(window):
     noon = datetime.datetime.combine(datetime.date.today(), datetime.time(12)).timestamp()
     window.show_conversations(
         [
-            ConversationSummary("d", "Old", noon - 30 * 86_400),
+            ConversationSummary("a", "First", noon),
             ConversationSummary("b", "Second", noon - 60),
             ConversationSummary("c", "Before", noon - 86_400),
-            ConversationSummary("a", "First", noon),
+            ConversationSummary("d", "Old", noon - 30 * 86_400),
         ],
         "a",
     )
     assert lines(window) == ["Today", "First", "Second", "Yesterday", "Before", "Earlier", "Old"]
     assert window.chats.list.currentItem().text() == "First"
+
+
+def test_a_clock_that_was_set_back_puts_no_chat_under_a_date_below_older_ones(window):
+    noon = datetime.datetime.combine(datetime.date.today(), datetime.time(12)).timestamp()
+    window.show_conversations(
+        [
+            ConversationSummary("new", "Newest", noon - 365 * 86_400),
+            ConversationSummary("a", "Before", noon - 60),
+            ConversationSummary("b", "Old", noon - 30 * 86_400),
+        ],
+        "a",
+    )
+    assert lines(window) == ["Today", "Newest", "Before", "Earlier", "Old"]
+
+
+def test_a_list_that_did_not_change_is_not_filled_again(window):
+    shown = scenes.summaries()
+    window.show_conversations(shown, "c1")
+    items = [window.chats.list.item(row) for row in range(window.chats.list.count())]
+    window.show_conversations(list(shown), "c3")
+    assert all(window.chats.list.item(row) is item for row, item in enumerate(items))
+    assert window.chats.list.currentItem().text() == "Plan a week of dinners"
+    window.show_conversations(shown, None)
+    assert window.chats.list.currentItem() is None
 
 
 def test_a_click_opens_a_chat_and_a_click_on_a_group_does_nothing(window, qtbot):

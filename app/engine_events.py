@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +22,8 @@ from engine.api import (
 )
 from engine.errors import EngineError
 
+logger = logging.getLogger(__name__)
+
 
 class UnexpectedFailure(EngineError):
     """Something that no engine raises on purpose (`details` is a traceback for the log)."""
@@ -27,6 +31,18 @@ class UnexpectedFailure(EngineError):
     def __init__(self, what: str, details: str) -> None:
         super().__init__(what)
         self.details = details
+
+
+def as_engine_error(error: BaseException) -> EngineError:
+    """What to report for whatever was raised on a thread of ours; logs what nobody expected.
+
+    Panics of Rust libraries come here too; they are no `Exception`.
+    """
+    if isinstance(error, EngineError):
+        return error
+    logger.error("unexpected failure", exc_info=error)
+    details = "".join(traceback.format_exception(error))
+    return UnexpectedFailure(f"{type(error).__name__}: {error}", details)
 
 
 @dataclass(frozen=True, slots=True)

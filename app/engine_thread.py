@@ -9,10 +9,8 @@ queued slot would not run before the worker's loop ends.
 
 from __future__ import annotations
 
-import logging
 import sys
 import time
-import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
@@ -24,8 +22,8 @@ from app.engine_events import (
     LoadRequest,
     ModelLoaded,
     ModelUnloaded,
-    UnexpectedFailure,
     WorkerEvent,
+    as_engine_error,
 )
 from engine.api import (
     ChatMessage,
@@ -44,9 +42,6 @@ from engine.errors import BadRequest, DeviceLost, EngineError
 EVENT_INTERVAL_S = 1 / 30
 _SWITCH_INTERVAL_S = 0.001
 """How long a thread keeps the GIL; the default of 5 ms halves decoding beside a busy window."""
-
-logger = logging.getLogger(__name__)
-
 
 EngineFactory = Callable[[LoadRequest], Engine]
 
@@ -186,14 +181,10 @@ class EngineWorker(QObject):
             self._as_engine_error(error)
 
     def _as_engine_error(self, error: BaseException) -> EngineError:
-        """What to report; also panics of Rust libraries, which are no `Exception`."""
+        """What to report; a lost device is remembered."""
         if isinstance(error, DeviceLost):
             self._lost = error
-        if isinstance(error, EngineError):
-            return error
-        details = "".join(traceback.format_exception(error))
-        logger.error("unexpected failure in the engine thread", exc_info=error)
-        return UnexpectedFailure(f"{type(error).__name__}: {error}", details)
+        return as_engine_error(error)
 
 
 class EngineThread(QObject):

@@ -6,24 +6,20 @@ GenerationControl, a plain flag: a queued slot would not run before the worker's
 
 from __future__ import annotations
 
-import logging
 import time
-import traceback
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, QObject, Qt, QThread, Signal, Slot
 
-from app.engine_events import UnexpectedFailure
+from app.engine_events import as_engine_error
 from engine.api import DownloadProgress, GenerationControl, ModelStoreEvent
 from engine.errors import EngineError
 from engine.models.model_catalog import CatalogModel
 from engine.models.model_store import ModelStore
 
 EVENT_INTERVAL_S = 0.1
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +86,7 @@ class ModelStoreWorker(QObject):
             self._ensure(model, control)
             last = ModelStored(model.model_id, self._store.require_verified(model))
         except BaseException as error:  # noqa: BLE001 - whatever is raised ends this one request
-            last = StoreFailed(model.model_id, _as_engine_error(error))
+            last = StoreFailed(model.model_id, as_engine_error(error))
         self.event_emitted.emit(last)
 
     def _ensure(self, model: CatalogModel, control: GenerationControl) -> None:
@@ -115,21 +111,13 @@ class ModelStoreWorker(QObject):
             self._store.delete(model)
             last = ModelDeleted(model.model_id)
         except BaseException as error:  # noqa: BLE001 - whatever is raised ends this one request
-            last = DeleteFailed(model.model_id, _as_engine_error(error))
+            last = DeleteFailed(model.model_id, as_engine_error(error))
         self.event_emitted.emit(last)
 
     @Slot()
     def on_end_requested(self) -> None:
         """Leave the thread's loop, after everything that was asked before."""
         QThread.currentThread().quit()
-
-
-def _as_engine_error(error: BaseException) -> EngineError:
-    if isinstance(error, EngineError):
-        return error
-    logger.error("unexpected failure in the model store", exc_info=error)
-    details = "".join(traceback.format_exception(error))
-    return UnexpectedFailure(f"{type(error).__name__}: {error}", details)
 
 
 class ModelStoreThread(QObject):

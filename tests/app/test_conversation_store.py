@@ -356,7 +356,7 @@ def test_chats_that_can_be_read_but_not_written_are_shown_and_left_alone(store, 
         raise sqlite3.OperationalError("database or disk is full")
 
     with monkeypatch.context() as patch:
-        patch.setattr(ConversationStore, "recover_interrupted", full)
+        patch.setattr(ConversationStore, "purge_trash", full)
         patch.setattr("shutil.disk_usage", lambda folder: SimpleNamespace(free=0))
         opened = open_store(path, 1000.0)
     assert not opened.on_disk

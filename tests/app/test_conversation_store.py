@@ -351,12 +351,18 @@ def test_chats_that_can_be_read_but_not_written_are_shown_and_left_alone(store, 
     store.save_exchange(chat("c1"), Exchange("e1", "q?", (Reply("r1"),)))
     store.close()
     before = path.read_bytes()
+    recover = ConversationStore.recover_interrupted
 
-    def full(*_: object) -> int:
-        raise sqlite3.OperationalError("database or disk is full")
+    refused: list[ConversationStore] = []
+
+    def full(opened: ConversationStore) -> int:
+        if not refused:  # the one on disk; the copy in memory comes after it
+            refused.append(opened)
+            raise sqlite3.OperationalError("database or disk is full")
+        return recover(opened)
 
     with monkeypatch.context() as patch:
-        patch.setattr(ConversationStore, "purge_trash", full)
+        patch.setattr(ConversationStore, "recover_interrupted", full)
         patch.setattr("shutil.disk_usage", lambda folder: SimpleNamespace(free=0))
         opened = open_store(path, 1000.0)
     assert not opened.on_disk

@@ -11,6 +11,8 @@ ORACLE_PY := .venv-oracle/bin/python
 OFFSCREEN := QT_QPA_PLATFORM=offscreen
 FETCHED := .fetched/smollm2
 ARGS ?=
+# One file stays in one process: its fixtures are made once. PARALLEL= runs everything in one.
+PARALLEL ?= -n 2 --dist loadfile
 
 .PHONY: run test check fix test-kernels test-oracle test-real test-gpu bench golden screenshots self-test fetch-smollm2 lock
 
@@ -20,7 +22,7 @@ run:
 
 test:
 	@$(ENSURE) test
-	$(OFFSCREEN) $(PY) -m pytest -m "not gpu and not emulation and not oracle and not real and not screen" tests
+	$(OFFSCREEN) $(PY) -m pytest $(PARALLEL) -m "not gpu and not emulation and not oracle and not real and not screen" tests
 
 check:
 	@$(ENSURE) test
@@ -28,7 +30,7 @@ check:
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
 	$(PY) -c 'from importlinter.cli import lint_imports_command; lint_imports_command()' --no-cache
-	$(OFFSCREEN) $(PY) -m pytest -m "not slow and not gpu and not emulation and not oracle and not real and not screen" tests
+	$(OFFSCREEN) $(PY) -m pytest $(PARALLEL) -m "not slow and not gpu and not emulation and not oracle and not real and not screen" tests
 
 fix:
 	@$(ENSURE) test
@@ -37,7 +39,7 @@ fix:
 
 test-kernels:
 	@$(ENSURE) kernels
-	$(PY) -m pytest -m emulation tests/kernels
+	$(PY) -m pytest $(PARALLEL) -m emulation tests/kernels
 
 test-oracle: fetch-smollm2
 	@$(ENSURE) oracle

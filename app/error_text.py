@@ -36,7 +36,7 @@ def size_text(nbytes: int) -> str:
     """A size as people read it, for example "1.50 GB"."""
     if nbytes >= 10**9:
         return f"{nbytes / 1e9:.2f} GB"
-    return f"{nbytes / 1e6:.0f} MB"
+    return f"{nbytes / 1e6:.0f} MB" if nbytes >= 10**6 else f"{nbytes / 1e3:.0f} KB"
 
 
 def error_text(error: errors.EngineError) -> ErrorText:
@@ -148,9 +148,12 @@ def _load_cancelled(error: errors.LoadCancelled) -> ErrorText:
 
 
 def _download_failed(error: errors.DownloadFailed) -> ErrorText:
+    kept = (
+        f"{size_text(error.kept_bytes)} of it are kept" if error.kept_bytes else "Nothing is lost"
+    )
     return ErrorText(
-        f"{error.file} could not be downloaded: {error.reason}. {size_text(error.kept_bytes)} of "
-        "it are kept; check the connection and try again to go on from there.",
+        f"{error.file} could not be downloaded: {error.reason}. {kept}; check the connection and "
+        "try again to go on from there.",
         (DOWNLOAD_AGAIN,),
     )
 

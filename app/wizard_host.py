@@ -62,6 +62,8 @@ class WizardHost(QObject):
         from engine.models.model_catalog import catalog_model
 
         self._built(context_tokens).resume_download(catalog_model(model_id))
+        # The first news from the network may take seconds.
+        self._downloads.on_progress(model_id, self._held_share(model_id), "connecting")
 
     def pause(self) -> None:
         """Pause the running download; what has arrived is kept."""

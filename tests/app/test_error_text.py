@@ -72,6 +72,10 @@ def test_the_numbers_of_the_error_are_in_the_sentence():
     assert "9,000" in error_text(errors.PromptTooLong(9000, 8192)).text
 
 
+def test_a_download_that_had_not_begun_says_nothing_of_bytes():
+    assert "KB" not in error_text(errors.DownloadFailed("config.json", "refused", 0)).text
+
+
 def test_a_class_that_is_not_known_yet_gets_its_parents_words():
     class Torn(errors.BadModelFile):
         pass
@@ -79,6 +83,8 @@ def test_a_class_that_is_not_known_yet_gets_its_parents_words():
     assert "damaged" in error_text(Torn("/m", "torn")).text
 
 
-@pytest.mark.parametrize(("nbytes", "text"), [(1_503_300_328, "1.50 GB"), (98_000_000, "98 MB")])
+@pytest.mark.parametrize(
+    ("nbytes", "text"), [(1_503_300_328, "1.50 GB"), (98_000_000, "98 MB"), (9_732, "10 KB")]
+)
 def test_sizes_as_people_read_them(nbytes, text):
     assert size_text(nbytes) == text

@@ -5,11 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from PySide6.QtWidgets import QWidget
 
 from app.chat_view import ModelState
 from app.engine_events import ModelUnloaded
 from app.model_records import ModelRecord, ModelsOnDisk, added_model, known_models, look_at_disk
+from app.model_store_thread import ModelStoreThread
+from app.paths import resource_dir
 from app.settings_file import AddedModel, Profile
+from app.ui.theme import Theme
+from app.wizard_host import WizardHost
 from app.wizard_view import WizardAction, WizardPage
 from engine.errors import DownloadCancelled, DownloadFailed
 from tests.app.fakes import Desk
@@ -223,3 +228,28 @@ def test_switching_the_model_in_the_middle_of_a_reply_keeps_reply_and_chat(tmp_p
     assert [m.text for m in desk.request.messages] == ["One?", "1", "Two?", "2", "Three?"]
     replies = [e.reply for e in desk.chats.shown.exchanges]
     assert [r.model for r in replies[:2] if r] == ["M1", "M1"]
+
+
+def test_the_header_reaches_the_downloads_with_the_wizard_closed(tmp_path, qtbot, monkeypatch):
+    asked: list[tuple[str, str]] = []
+    for name in ("ensure", "stop"):
+        monkeypatch.setattr(
+            ModelStoreThread, name, lambda _, model, name=name: asked.append((name, model.model_id))
+        )
+    desk = Desk(tmp_path)
+    record = ModelRecord("qwen3-0.6b", "Qwen3-0.6B", tmp_path / "m", in_catalog=True)
+    desk.models.set_models([record], ModelsOnDisk((), {"qwen3-0.6b": 0.43}))
+    over = QWidget()
+    qtbot.addWidget(over)
+    theme = Theme(resource_dir())
+    host = WizardHost(
+        over, theme, tmp_path, resource_dir(), desk.downloads, desk.engine, desk.jobs, over
+    )
+    host.pause()
+    host.resume("qwen3-0.6b", 8192)
+    assert asked == [("ensure", "qwen3-0.6b")]
+    shown = desk.view.models["qwen3-0.6b"]
+    assert (shown.state, shown.detail) == (ModelState.DOWNLOADING, "connecting")
+    host.pause()
+    assert asked == [("ensure", "qwen3-0.6b"), ("stop", "qwen3-0.6b")]
+    assert host.shutdown(5.0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 from app.chat_view import ChatState, ModelChoice, ModelState, Notice, Status
 from app.conversation import Conversation, ConversationSummary, Exchange, Reply, ReplyStatus
@@ -127,6 +128,7 @@ def reply(**changes: object) -> Reply:
         "answer_s": 0.9,
         "thinking_tokens": 310,
         "answer_tokens": 182,
+        "seed": 2_718_281_828,
     }
     return Reply(**(values | changes))  # type: ignore[arg-type]
 
@@ -258,7 +260,7 @@ def scene_versions(window: MainWindow) -> None:
     cut = exchange(
         answer=ANSWER[:300], finish_reason="max_new_tokens", answer_tokens=64, answer_s=0.3
     )
-    show_chat(window, first, cut)
+    show_chat(window, first, replace(cut, question_versions=("earlier", "")))
     window.show_status(
         Status("q", "NVIDIA RTX 3060", "", 4812, 252, 0.009, 7_700, 8192, 1_700_000_000, 12 * 10**9)
     )
@@ -269,6 +271,28 @@ def scene_versions(window: MainWindow) -> None:
             "warn",
             (("leave_out_oldest", "Leave out the oldest"),),
         )
+    )
+
+
+def scene_arrived(window: MainWindow) -> None:
+    scene_done(window)
+    window.show_models(
+        [
+            ModelChoice("d", "Demo model", ModelState.READY, is_demo=True),
+            ModelChoice("q", "Qwen3-0.6B", ModelState.ON_DISK, is_new=True),
+        ],
+        "d",
+    )
+
+
+def scene_paused(window: MainWindow) -> None:
+    scene_done(window)
+    window.show_models(
+        [
+            ModelChoice("d", "Demo model", ModelState.READY, is_demo=True),
+            ModelChoice("q", "Qwen3-0.6B", ModelState.ABSENT, 0.43, is_paused=True),
+        ],
+        "d",
     )
 
 

@@ -61,6 +61,8 @@ SHOTS = (
     Shot("failed-light", scenes.scene_failed),
     Shot("failed-dark", scenes.scene_failed, "dark"),
     Shot("versions-light", scenes.scene_versions, settings_open=False),
+    Shot("paused-light", scenes.scene_paused, settings_open=False),
+    Shot("arrived-dark", scenes.scene_arrived, "dark", settings_open=False),
     Shot("settings-light", scenes.scene_settings, height=1000),
     Shot("settings-dark", scenes.scene_settings, "dark", height=1000),
     Shot("search-light", scenes.scene_search, settings_open=False),

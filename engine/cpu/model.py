@@ -65,7 +65,8 @@ class Segment:
 def rms_norm(x: Array, weight: Array, eps: float) -> Array:
     """`x / sqrt(mean(x^2) + eps) * weight` over the last axis."""
     mean_square = np.mean(np.square(x), axis=-1, keepdims=True)
-    normed: Array = x / np.sqrt(mean_square + np.float32(eps)) * weight
+    root: Array = np.sqrt(mean_square + np.float32(eps))
+    normed: Array = x / root * weight
     return normed
 
 

@@ -12,6 +12,7 @@ from engine.backend import DumpSink, SampledToken
 from engine.cpu.kv_cache import KvCache
 from engine.cpu.matrices import Bf16Matrix, Float32Matrix, Matrix, numba_installed
 from engine.cpu.model import LayerWeights, ModelWeights, NumpyModel, Segment
+from engine.cpu.parallel import keep_blas_to_one_thread
 from engine.cpu.sampler import Sampler
 from engine.errors import LoadCancelled, NotEnoughMemory
 from engine.models.host_tensor import to_float32
@@ -105,6 +106,7 @@ class CpuBackend:
             LoadCancelled: `control` was cancelled.
         """
         require_fits(self._plan, free_ram_bytes(), "main memory")
+        keep_blas_to_one_thread()
         try:
             yield from self._load(control)
         except MemoryError:  # a limit of the process, which no free memory tells

@@ -11,6 +11,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.cpu.parallel import share, thread_count
 from engine.models.host_tensor import bf16_to_float32
 from engine.models.memory_plan import CPU_MATRIX_BLOCK_VALUES
 
@@ -53,11 +54,17 @@ class Float32Matrix:
 
     def product(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
         """`x @ W^T` as float32 [T, N] for x float32 [T, K]."""
-        if x.shape[0] == 1:
-            # A matrix times a vector streams the weights once; the general product copies them.
-            one: NDArray[np.float32] = self._weight @ x[0]
-            return one[None]
-        return x @ self._weight.T
+        out = np.empty((x.shape[0], self._weight.shape[0]), np.float32)
+
+        def piece(begin: int, end: int) -> None:
+            if x.shape[0] == 1:
+                # A matrix times a vector streams the weights once; the general product copies them.
+                np.matmul(self._weight[begin:end], x[0], out=out[0, begin:end])
+            else:
+                out[:, begin:end] = x @ self._weight[begin:end].T
+
+        share(self._weight.shape[0], x.shape[0] * self._weight.size, piece)
+        return out
 
     def rows(self, indices: NDArray[np.int64]) -> NDArray[np.float32]:
         """The rows at `indices` [T] as float32 [T, K]."""
@@ -85,10 +92,14 @@ class Bf16Matrix:
             return few
         outputs, inputs = self._bits.shape
         out = np.empty((x.shape[0], outputs), np.float32)
-        step = max(1, CPU_MATRIX_BLOCK_VALUES // inputs)
-        for start in range(0, outputs, step):
-            block = bf16_to_float32(self._bits[start : start + step])
-            out[:, start : start + step] = x @ block.T
+        step = max(1, CPU_MATRIX_BLOCK_VALUES // thread_count() // inputs)
+
+        def piece(begin: int, end: int) -> None:
+            for start in range(begin, end, step):
+                stop = min(start + step, end)
+                out[:, start:stop] = x @ bf16_to_float32(self._bits[start:stop]).T
+
+        share(outputs, x.shape[0] * self._bits.size, piece)
         return out
 
     def rows(self, indices: NDArray[np.int64]) -> NDArray[np.float32]:

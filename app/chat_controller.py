@@ -158,7 +158,9 @@ class ChatController:
             return
         match event:
             case PrefillProgress():
+                running.prompt_tokens = event.total_tokens
                 if self._is_shown(running):
+                    self._show_context(running)
                     done, total = event.done_tokens, event.total_tokens
                     self._view.show_prefill(running.exchange_id, done, total)
             case Delta():
@@ -232,9 +234,14 @@ class ChatController:
         self._ports.store.append_text(running.base.reply_id, streamed)
         self._ports.status.change(decode_tokens_per_s=round(running.decode_tokens_per_s, 1))
         if self._is_shown(running):
+            self._show_context(running)
             self._view.append_delta(
                 running.exchange_id, delta.channel, delta.text, delta.token_count
             )
+
+    def _show_context(self, running: RunningReply) -> None:
+        if running.context_tokens:
+            self._ports.status.change(context_tokens=running.context_tokens)
 
     def _on_failed(self, running: RunningReply, error: EngineError) -> None:
         words = error_text(error)

@@ -33,6 +33,8 @@ class RunningReply:
     first_at: float | None = None
     last_at: float = 0.0
     tokens: int = 0
+    prompt_tokens: int = 0
+    """Known once the prompt is being read."""
     _answering: bool = False
     _pieces: list[StreamedText] = field(default_factory=list)
 
@@ -59,6 +61,11 @@ class RunningReply:
             )
         self._pieces.append(piece)
         return piece
+
+    @property
+    def context_tokens(self) -> int:
+        """How much of the context is in use; 0 while that is not known."""
+        return self.prompt_tokens + self.tokens if self.prompt_tokens else 0
 
     @property
     def decode_tokens_per_s(self) -> float:

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from PySide6.QtCore import QMimeData, Qt, QTimer, Signal
 from PySide6.QtGui import QFocusEvent, QFontMetricsF, QInputMethodEvent, QKeyEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QPlainTextEdit,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
 
 from app.ui.controls import TextButton, set_role, wrap_mode_for
 from app.ui.theme import Theme
@@ -141,8 +148,12 @@ class Composer(QFrame):
         side = QHBoxLayout()
         side.setSpacing(metrics.gap_s)
         side.addWidget(self.thinking, 0, Qt.AlignmentFlag.AlignVCenter)
-        side.addWidget(self.send, 0)
-        side.addWidget(self.stop, 0)
+        # In one place of one size, so that nothing moves when one takes the other's.
+        self._buttons = QStackedWidget(self)
+        longest = TextButton(self.tr("Stopping"), "plain", self)  # never shown, only measured
+        for button in (self.send, self.stop, longest):
+            self._buttons.addWidget(button)
+        side.addWidget(self._buttons, 0)
         column = QVBoxLayout()
         column.addStretch(1)
         column.addLayout(side)
@@ -175,8 +186,7 @@ class Composer(QFrame):
     def set_busy(self, busy: bool) -> None:
         """A running reply shows Stop; what is typed meanwhile stays."""
         self._busy = busy
-        self.send.setVisible(not busy)
-        self.stop.setVisible(busy)
+        self._buttons.setCurrentWidget(self.stop if busy else self.send)
         self._update_send()
 
     def set_stopping(self, stopping: bool) -> None:

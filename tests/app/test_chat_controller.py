@@ -392,3 +392,17 @@ def test_the_context_in_the_status_is_that_of_the_chat_in_the_window(desk):
     assert desk.view.status.context_tokens == used
     desk.finish(context_tokens=999)
     assert desk.view.status.context_tokens == used
+
+
+def test_the_context_in_the_status_grows_while_a_reply_comes(desk):
+    desk.ask("One?")
+    desk.chat.on_submitted("Two?")
+    desk.say("Hm")
+    assert desk.view.status.context_tokens == 12, "as before, until the prompt is counted"
+    desk.chat.on_engine_event(PrefillProgress(desk.request.request_id, 30, 40, 0))
+    assert desk.view.status.context_tokens == 41
+    desk.say(answer="So")
+    assert desk.view.status.context_tokens == 42
+    desk.chats.on_new_chat()
+    desk.say(answer=" be it")
+    assert desk.view.status.context_tokens == 0, "of the chat in the window"

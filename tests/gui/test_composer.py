@@ -3,6 +3,7 @@
 import pytest
 from PySide6.QtCore import QMimeData, Qt
 from PySide6.QtGui import QInputMethodEvent
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
 from app.chat_view import ChatState
@@ -252,3 +253,17 @@ def test_enter_while_a_reply_runs_keeps_the_question_and_says_so(window, qtbot):
     with qtbot.waitSignal(window.submitted) as told:
         qtbot.keyClick(window.composer.edit, Qt.Key.Key_Return)
     assert told.args == ["And then?"]
+
+
+def test_nothing_moves_when_stop_takes_the_place_of_send(window):
+    window.show_exchange(scenes.running())
+    parts = (window.composer, window.composer.edit, window.composer.thinking)
+    before = [part.geometry() for part in parts]
+    window.show_chat_state(ChatState.ANSWERING)
+    QTest.qWait(50)
+    assert window.composer.stop.isVisible()
+    assert [part.geometry() for part in parts] == before
+    window.show_chat_state(ChatState.STOPPING)
+    QTest.qWait(50)
+    assert window.composer.stop.text() == "Stopping"
+    assert [part.geometry() for part in parts] == before

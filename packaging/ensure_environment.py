@@ -194,14 +194,17 @@ def _reason(said: str) -> str:
     """The cause in one line: of pip's many lines only the first error says it."""
     if "No space left on device" in said:
         return "the disk is full. Make room, then run the same command again."
-    if any(sign in said for sign in _OFFLINE):
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
+    reason = (errors or lines[-1:] or ["no reason was given"])[0]
+    # Without network pip says that it finds no version; a lost connection alone is no failure.
+    found_none = not errors or reason.startswith("Could not find a version")
+    if any(sign in (said if found_none else reason) for sign in _OFFLINE):
         return (
             "the package index cannot be reached. Check the network, then run the same command "
             "again; what is already installed stays."
         )
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
-    errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
-    return (errors or lines[-1:] or ["no reason was given"])[0]
+    return reason
 
 
 if __name__ == "__main__":

@@ -70,6 +70,7 @@ class ModelChoice:
 
     `is_added`: pointed at by the user, so it can be taken off the list. `is_paused`: a download
     that stopped at `progress`. `is_new`: has just arrived, and the header offers to switch to it.
+    `suggestions`: what an empty chat with this model offers; none: what any model is asked.
     """
 
     model_id: str
@@ -81,6 +82,7 @@ class ModelChoice:
     is_added: bool = False
     is_paused: bool = False
     is_new: bool = False
+    suggestions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

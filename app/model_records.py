@@ -17,7 +17,8 @@ DEMO_MODEL_ID = "demo"
 @dataclass(frozen=True, slots=True)
 class ModelRecord:
     """A model and where it lies or will lie; `in_catalog` ones can be downloaded, `is_added` ones
-    were pointed at by the user and stay where they are.
+    were pointed at by the user and stay where they are. `suggestions` are questions that show it
+    well.
     """
 
     model_id: str
@@ -26,6 +27,7 @@ class ModelRecord:
     in_catalog: bool = False
     is_demo: bool = False
     is_added: bool = False
+    suggestions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +47,25 @@ def known_models(
         for model in CATALOG
     ]
     if (demo_dir / "config.json").is_file():
-        records.append(ModelRecord(DEMO_MODEL_ID, "Demo model", demo_dir, is_demo=True))
+        suggestions = _suggestions(demo_dir / "suggestions.json")
+        records.append(
+            ModelRecord(
+                DEMO_MODEL_ID, "Demo model", demo_dir, is_demo=True, suggestions=suggestions
+            )
+        )
     records += [
         ModelRecord(model.model_id, model.label, Path(model.path), is_added=True) for model in added
     ]
     return tuple(records)
+
+
+def _suggestions(path: Path) -> tuple[str, ...]:
+    """The questions of the app's own file; none where it is damaged."""
+    try:
+        prompts = json.loads(path.read_text(encoding="utf-8"))["prompts"]
+        return tuple(str(prompt["question"]) for prompt in prompts)
+    except (OSError, ValueError, KeyError, TypeError):
+        return ()
 
 
 def added_model(path: Path) -> AddedModel:

@@ -34,6 +34,7 @@ class _Known:
             is_added=self.record.is_added,
             is_paused=absent and self.progress > 0,
             is_new=self.is_new,
+            suggestions=self.record.suggestions,
         )
 
 

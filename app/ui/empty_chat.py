@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
@@ -30,6 +32,7 @@ class EmptyChat(QScrollArea):
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._theme = theme
+        self._texts: tuple[str, ...] = ()
         metrics = theme.metrics
         self.setObjectName("transcript")
         self.setFrameShape(QFrame.Shape.NoFrame)
@@ -52,7 +55,7 @@ class EmptyChat(QScrollArea):
         self._grid.setSpacing(metrics.gap_s)
         outer.addWidget(self._grid_host, 0, Qt.AlignmentFlag.AlignHCenter)
         outer.addStretch(3)
-        self.buttons = [self._button(text) for text in self._suggestions()]
+        self.buttons = [self._button(index) for index in range(len(self._suggestions()))]
         self.set_columns(metrics.suggestion_columns)
         self.show_model("")
 
@@ -76,13 +79,12 @@ class EmptyChat(QScrollArea):
             self.tr("Give me a haiku about a quiet harbour."),
         )
 
-    def _button(self, text: str) -> TextButton:
-        button = TextButton(text, "suggestion", self._grid_host)
+    def _button(self, index: int) -> TextButton:
+        button = TextButton("", "suggestion", self._grid_host)
         button.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         # A long suggestion may be cut in a narrow window, but must not widen it.
         button.setMinimumWidth(self._theme.metrics.bubble_min_width)
-        button.setToolTip(text)
-        button.clicked.connect(lambda: self.suggestion_chosen.emit(text))
+        button.clicked.connect(lambda: self.suggestion_chosen.emit(self._texts[index]))
         return button
 
     def set_columns(self, columns: int) -> None:
@@ -99,8 +101,14 @@ class EmptyChat(QScrollArea):
         room = event.size().width() - 2 * metrics.gap_xl
         self._grid_host.setFixedWidth(max(1, min(metrics.suggestion_max_width, room)))
 
-    def show_model(self, name: str) -> None:
-        """Name the model that will answer."""
+    def show_model(self, name: str, suggestions: Sequence[str] = ()) -> None:
+        """Name the model that will answer, and offer its suggestions, or those for any model."""
+        self._texts = tuple(suggestions) or self._suggestions()
+        for index, button in enumerate(self.buttons):
+            text = self._texts[index] if index < len(self._texts) else ""
+            button.setText(text)
+            button.setToolTip(text)
+            button.setVisible(bool(text))
         self._title.setText(name or self.tr("Ask anything"))
         self._privacy.setText(
             self.tr("It runs on this computer. What you write and what it answers stay here.")

@@ -205,8 +205,8 @@ class MainWindow(QWidget):
     def show_models(self, choices: Sequence[ModelChoice], active_id: str | None) -> None:
         """Fill the model picker."""
         self.header.picker.show_models(choices, active_id)
-        active = next((choice.label for choice in choices if choice.model_id == active_id), "")
-        self.empty.show_model(active)
+        active = next((choice for choice in choices if choice.model_id == active_id), None)
+        self.empty.show_model(active.label if active else "", active.suggestions if active else ())
 
     def show_capabilities(self, capabilities: frozenset[Capability]) -> None:
         """Disable what the active model cannot do."""

@@ -18,10 +18,10 @@ from resources.demo_model.make.conversations import (
 )
 from resources.demo_model.make.encoding import Encoder
 from resources.demo_model.make.engine_replies import messages_of
-from resources.demo_model.make.number_tasks import sequence_thinking
 from resources.demo_model.make.problem import KNOWN, is_held_out, may_test, may_train, plain
 from resources.demo_model.make.rows import ROW_TOKENS, pack_rows
 from resources.demo_model.make.scores import held_out
+from resources.demo_model.make.sequences import sequence_thinking
 from resources.demo_model.make.time_tasks import DAYS
 
 FOLDER = resource_dir() / "demo_model"

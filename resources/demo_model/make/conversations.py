@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from resources.demo_model.make import number_tasks, time_tasks, word_tasks
+from resources.demo_model.make import number_tasks, order_tasks, sequences, time_tasks, word_tasks
 from resources.demo_model.make.about_app import about
 from resources.demo_model.make.problem import Problem, may_train
 from resources.demo_model.make.refusals import refusal
@@ -18,9 +18,9 @@ TASKS: dict[str, Task] = {
     "add": number_tasks.addition,
     "subtract": number_tasks.subtraction,
     "multiply": number_tasks.multiplication,
-    "compare": number_tasks.comparing,
-    "sort": number_tasks.sorting,
-    "sequence": number_tasks.sequence,
+    "compare": order_tasks.comparing,
+    "sort": order_tasks.sorting,
+    "sequence": sequences.sequence,
     "letters": word_tasks.counting_letters,
     "reverse": word_tasks.reversing,
     "logic": word_tasks.logic,

@@ -6,13 +6,10 @@ import random
 
 from resources.demo_model.make.column_arithmetic import multiply_keys, multiply_thinking
 from resources.demo_model.make.problem import Problem
+from resources.demo_model.make.wording import pick
 
 DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
 _DAYS_ZH = ["星期一", "星期二", "星期三", "星期四", "星期五", "星期六", "星期日"]
-
-
-def _pick(rng: random.Random, templates: str) -> str:
-    return rng.choice([t for line in templates.splitlines() for t in line.split("|")])
 
 
 _AFTER = """What day is {n} days after {day}?|What day comes {n} days after {day}?
@@ -53,7 +50,7 @@ def weekday(rng: random.Random) -> Problem:
         templates = _TOMORROW if forward else _YESTERDAY
     else:
         templates = _AFTER if forward else _BEFORE
-    template = _pick(rng, templates)
+    template = pick(rng, templates)
     question = template.format(n=n, day=DAYS[start], zh=_DAYS_ZH[start])
     if n == 1:
         question = question.replace("1 days", "1 day")
@@ -124,7 +121,7 @@ def clock(rng: random.Random) -> Problem:
     shown = _clock(start)
     h, m = divmod(start, 60)
     duration = _duration(rng, hours, minutes)
-    question = _pick(rng, _LATER if kind == "later" else _EARLIER).format(d=duration, t=shown)
+    question = pick(rng, _LATER if kind == "later" else _EARLIER).format(d=duration, t=shown)
     if kind == "later":
         lines, end = _later_lines(h, m, hours, minutes)
     else:
@@ -171,7 +168,7 @@ def _between(rng: random.Random, start: int, end: int) -> Problem:
     hours, minutes = divmod(left, 60)
     parts = [f"{hours} hour{'s' if hours != 1 else ''}"] if hours else []
     parts += [f"{minutes} minute{'s' if minutes != 1 else ''}"] if minutes or not hours else []
-    question = _pick(rng, _BETWEEN).format(s=s, t=t)
+    question = pick(rng, _BETWEEN).format(s=s, t=t)
     answer = f"It is {' and '.join(parts)}."
     return Problem("clock", (f"clock between {s} {t}",), question, "\n".join(lines), answer)
 
@@ -213,7 +210,7 @@ def units(rng: random.Random) -> Problem:
     shown: int | str = count
     if count == 1 and rng.random() < 0.6:
         shown = rng.choice(("one", "an" if of_shown == "hour" else "a"))
-    question = _pick(rng, _CONVERT).format(n=shown, of=of_shown, to=to_shown)
+    question = pick(rng, _CONVERT).format(n=shown, of=of_shown, to=to_shown)
     lines = [f"1 {large} = {scale} {small}"]
     keys: tuple[str, ...] = (f"unit {count} {of} {to}",)
     if back:
@@ -241,5 +238,5 @@ def follow_up(rng: random.Random, before: Problem) -> Problem | None:
         else "and {n} days before that?|and {n} days earlier?"
     )
     start = int(before.value.removeprefix("day "))
-    question = _pick(rng, templates).format(n=n)
+    question = pick(rng, templates).format(n=n)
     return weekday_problem(start, n if forward else -n, question, "follow-up")

@@ -16,10 +16,7 @@ from resources.demo_model.make.vocabulary import (
     any_word,
     invented_word,
 )
-
-
-def _pick(rng: random.Random, templates: str) -> str:
-    return rng.choice([t for line in templates.splitlines() for t in line.split("|")])
+from resources.demo_model.make.wording import pick
 
 
 def _spelled(word: str) -> str:
@@ -78,7 +75,7 @@ def _vowels(rng: random.Random, word: str) -> Problem:
         marks.append(f"{letter}{count if letter in 'aeiou' else '-'}")
     thinking = f"{word}: {_spelled(word)}\nvowels: {' '.join(marks)}\ncount {count}"
     vowels = "vowel" if count == 1 else "vowels"
-    question = _pick(rng, _VOWELS).format(word=_shown(rng, word))
+    question = pick(rng, _VOWELS).format(word=_shown(rng, word))
     answer = f"{word} has {count} {vowels}."
     return Problem("letters", (f"vowels {word}",), question, thinking, answer, word)
 
@@ -92,7 +89,7 @@ def counting_letters(rng: random.Random) -> Problem:
     if rng.random() < 0.2:
         numbered = " ".join(f"{letter}{index}" for index, letter in enumerate(word, 1))
         thinking = f"{word}: {_spelled(word)}\n{numbered}\ncount {len(word)}"
-        question = _pick(rng, _LENGTH).format(word=shown)
+        question = pick(rng, _LENGTH).format(word=shown)
         letters = "letter" if len(word) == 1 else "letters"
         answer = f"{word} has {len(word)} {letters}."
         return Problem("letters", (f"length {word}",), question, thinking, answer, word)
@@ -100,7 +97,7 @@ def counting_letters(rng: random.Random) -> Problem:
     style = rng.random()
     x = letter if style < 0.6 else letter.upper() if style < 0.75 else f"'{letter}'"
     xs = f"{letter}s" if style < 0.3 else f"{x}'s" if style < 0.75 else x
-    question = _pick(rng, _COUNT).format(x=x, xs=xs, word=shown)
+    question = pick(rng, _COUNT).format(x=x, xs=xs, word=shown)
     return count_problem(word, letter, question)
 
 
@@ -131,11 +128,11 @@ def reversing(rng: random.Random) -> Problem:
         back = " ".join(reversed(words))
         numbered = " ".join(f"{index} {word}" for index, word in enumerate(words, 1))
         from_last = " ".join(f"{i} {w}" for i, w in reversed(list(enumerate(words, 1))))
-        question = _pick(rng, _ORDER).format(words=" ".join(words))
+        question = pick(rng, _ORDER).format(words=" ".join(words))
         thinking = f"{numbered}\n{from_last}"
         return Problem("reverse", (f"order {' '.join(words)}",), question, thinking, back)
     word = any_word(rng)
-    return reverse_problem(word, _pick(rng, _REVERSE).format(word=_shown(rng, word)))
+    return reverse_problem(word, pick(rng, _REVERSE).format(word=_shown(rng, word)))
 
 
 def follow_up(rng: random.Random, before: Problem) -> Problem | None:
@@ -145,16 +142,16 @@ def follow_up(rng: random.Random, before: Problem) -> Problem | None:
         return None
     if before.task == "letters" and rng.random() < 0.5:
         letter = rng.choice(word)
-        question = _pick(
+        question = pick(
             rng, "and the letter {x}?|and {x}?|And how many {x}?|How many {x}?|and '{x}'?"
         )
         return count_problem(word, letter, question.format(x=letter), "follow-up")
     if before.task in ("letters", "reverse") and rng.random() < 0.4:
-        question = _pick(rng, "and backwards?|And spelled backwards?|Now reverse it.|reverse it")
+        question = pick(rng, "and backwards?|And spelled backwards?|Now reverse it.|reverse it")
         return reverse_problem(word, question, "follow-up")
     other = any_word(rng)
     if before.task == "reverse":
-        question = _pick(rng, "and {word}?|And the word {word}?|Now {word}.|and {word}")
+        question = pick(rng, "and {word}?|And the word {word}?|Now {word}.|and {word}")
         return reverse_problem(other, question.format(word=other), "follow-up")
     return None
 

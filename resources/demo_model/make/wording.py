@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from functools import cache
 
 _BEFORE = (
     "Please tell me: ", "Tell me, ", "Hi, ", "Hey, ", "Hello, ", "I want to know: ", "So, ", "OK, ",
@@ -38,3 +39,13 @@ def decorated(rng: random.Random, question: str) -> str:
 def wording_key(question: str) -> str:
     """The wording without case, blanks at the ends and closing marks."""
     return question.lower().strip(" .!?？。！")
+
+
+@cache
+def _templates(text: str) -> tuple[str, ...]:
+    return tuple(template for line in text.splitlines() for template in line.split("|"))
+
+
+def pick(rng: random.Random, text: str) -> str:
+    """One of the templates that stand in `text`, on lines of their own or between bars."""
+    return rng.choice(_templates(text))

@@ -28,6 +28,7 @@ SCREEN_PROGRAMS = {
     "openbox": "openbox",
     "import": "imagemagick",
 }
+COMPILER = {"g++": "g++"}
 _OFFLINE = (
     *("NewConnectionError", "NameResolutionError", "ConnectTimeoutError", "ReadTimeoutError"),
     *("ProxyError", "ProtocolError", "Network is unreachable", "Temporary failure in name"),
@@ -48,8 +49,8 @@ PROFILES = {
     # A desktop has fonts of its own; they come along where packages are installed anyway.
     # numba doubles the speed of the NumPy backend, which also steps in where a GPU fails.
     "run": Profile(".venv", ("app", "cpu"), needs_fonts=False),
-    "test": Profile(".venv", ("app", "dev", "cpu")),
-    "kernels": Profile(".venv", ("app", "dev", "cpu", "kernels"), programs={"g++": "g++"}),
+    "test": Profile(".venv", ("app", "dev", "cpu"), programs=COMPILER),
+    "kernels": Profile(".venv", ("app", "dev", "cpu", "kernels"), programs=COMPILER),
     "real": Profile(".venv", ("app", "dev", "cpu"), programs=SCREEN_PROGRAMS),
     "oracle": Profile(".venv-oracle", ("dev", "cpu", "oracle", "torch")),
 }

@@ -265,7 +265,7 @@ class WizardController(QObject):
         report = self._choices.report
         self._view.show_checks(report.items if report is not None else (), running=True)
         again = WizardButton(WizardAction.CHECK_AGAIN, "Check again", enabled=False)
-        self._view.show_buttons((again, _NEXT_LATER))
+        self._view.show_buttons((*self._demo_buttons(), again, _NEXT_LATER))
         self._jobs.run(self._choices.check_job(), self._on_checked)
 
     def _on_checked(self, outcome: CheckOutcome) -> None:
@@ -276,7 +276,13 @@ class WizardController(QObject):
         self._view.show_checks(outcome.report.items, running=False)
         again = WizardButton(WizardAction.CHECK_AGAIN, "Check again", primary=not can_continue)
         onward = WizardButton(WizardAction.NEXT, "Next", can_continue, primary=can_continue)
-        self._view.show_buttons((again, onward))
+        self._view.show_buttons((*self._demo_buttons(), again, onward))
+
+    def _demo_buttons(self) -> tuple[WizardButton, ...]:
+        """The demo model needs nothing that the check looks for, so it can be tried at once."""
+        if self._services.demo_dir is None:
+            return ()
+        return (WizardButton(WizardAction.TRY_DEMO, "Try the demo model now"),)
 
     def _open_choose(self) -> None:
         self._set_page(WizardPage.CHOOSE)

@@ -297,7 +297,7 @@ def test_check_runs_in_a_job_and_then_lets_on(wizard: Wizard) -> None:
     assert wizard.view.is_open
     assert wizard.view.page is WizardPage.CHECK
     assert wizard.view.checking
-    assert wizard.view.enabled() == set()
+    assert wizard.view.enabled() == {WizardAction.TRY_DEMO}
     wizard.jobs.finish()
     assert not wizard.view.checking
     assert wizard.view.checks == wizard.report.items
@@ -309,7 +309,7 @@ def test_failed_check_stops_until_it_is_repeated(wizard: Wizard) -> None:
     wizard.report = report(state=CheckState.FAIL)
     wizard.controller.start()
     wizard.jobs.finish()
-    assert wizard.view.enabled() == {WizardAction.CHECK_AGAIN}
+    assert wizard.view.enabled() == {WizardAction.CHECK_AGAIN, WizardAction.TRY_DEMO}
     assert wizard.view.buttons[WizardAction.CHECK_AGAIN].primary
     wizard.report = report()
     wizard.press(WizardAction.CHECK_AGAIN)
@@ -568,6 +568,18 @@ def test_demo_can_be_tried_while_the_download_goes_on(wizard: Wizard) -> None:
     assert not wizard.view.is_open
     assert wizard.closed == 1
     assert wizard.store.running
+
+
+def test_the_first_page_offers_the_demo_before_and_after_the_check(wizard: Wizard) -> None:
+    wizard.controller.start()
+    assert wizard.view.page is WizardPage.CHECK
+    assert WizardAction.TRY_DEMO in wizard.view.enabled()
+    wizard.jobs.finish()
+    assert wizard.view.buttons[WizardAction.TRY_DEMO].label == "Try the demo model now"
+    wizard.press(WizardAction.TRY_DEMO)
+    assert wizard.ready == [(Path("/app/demo_model"), DEMO_MODEL_ID)]
+    assert not wizard.view.is_open
+    assert not wizard.store.running
 
 
 def test_demo_can_be_chosen_at_once(wizard: Wizard) -> None:

@@ -14,7 +14,7 @@ ARGS ?=
 # One file stays in one process: its fixtures are made once. PARALLEL= runs everything in one.
 PARALLEL ?= -n 2 --dist loadfile
 
-.PHONY: run test check fix test-kernels test-oracle test-real test-gpu bench golden screenshots self-test fetch-smollm2 lock
+.PHONY: run test check fix test-kernels test-oracle test-real test-gpu bench golden screenshots self-test fetch-smollm2 lock eval-demo
 
 run:
 	@$(ENSURE) run
@@ -65,6 +65,11 @@ golden:
 screenshots:
 	@$(ENSURE) test
 	$(OFFSCREEN) $(PY) -m tests.gui.screenshots docs/screenshots
+
+# Fresh held-out problems for the demo model on our own engine: make eval-demo SEED=7
+eval-demo:
+	@$(ENSURE) test
+	$(PY) -m resources.demo_model.make.eval_demo --seed $(or $(SEED),1) $(ARGS)
 
 self-test:
 	@$(ENSURE) run

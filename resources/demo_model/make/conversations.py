@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from resources.demo_model.make import number_tasks, order_tasks, sequences, time_tasks, word_tasks
 from resources.demo_model.make.about_app import about
@@ -105,9 +106,15 @@ def any_conversation(
     return Conversation(problem, history, _system(rng))
 
 
-def training_conversation(rng: random.Random) -> Conversation:
-    """A conversation of a random task with training problems only."""
-    (task,) = rng.choices(list(_WEIGHTS), weights=list(_WEIGHTS.values()))
+def training_conversation(
+    rng: random.Random, emphasis: Mapping[str, float] = MappingProxyType({})
+) -> Conversation:
+    """A conversation of a random task with training problems only.
+
+    `emphasis` makes tasks so many times as frequent as usual.
+    """
+    weights = [weight * emphasis.get(task, 1.0) for task, weight in _WEIGHTS.items()]
+    (task,) = rng.choices(list(_WEIGHTS), weights=weights)
     return any_conversation(rng, task, may_train)
 
 

@@ -20,11 +20,11 @@ what's {a} + {b}|What's {a} plus {b}?|What is {a} plus {b}?|Add {a} and {b}.|Add
 Calculate {a} + {b}.|Compute {a} + {b}.|How much is {a} + {b}?|How much is {a} plus {b}?
 What is the sum of {a} and {b}?|sum of {a} and {b}|Can you add {a} and {b}?|{a} plus {b}
 Solve {a} + {b}.|What do you get when you add {a} and {b}?|Work out {a} + {b}
-I have {a} {thing} and get {b} more. How many do I have?
+{a}加{b}等于多少？|{a}+{b}等于几？|计算{a}+{b}|{a}加{b}是多少？|{a} + {b} 等于多少"""
+_GET = """I have {a} {thing} and get {b} more. How many do I have?
 I have {a} {thing} and buy {b}. How many now?
 {name} has {a} {thing} and gets {b} more. How many {thing} does {name} have now?
-There are {a} {thing} here and {b} {thing} there. How many {thing} are there in all?
-{a}加{b}等于多少？|{a}+{b}等于几？|计算{a}+{b}|{a}加{b}是多少？|{a} + {b} 等于多少"""
+There are {a} {thing} here and {b} {thing} there. How many {thing} are there in all?"""
 _SUBTRACT = """{a}-{b}|{a} - {b}|{a}-{b}=|{a} - {b} = ?|{a}-{b}=?|What is {a} - {b}?
 What is {a}-{b}?
 what's {a} - {b}|What's {a} minus {b}?|What is {a} minus {b}?|Subtract {b} from {a}.
@@ -103,7 +103,7 @@ def addition(rng: random.Random) -> Problem:
     if rng.random() < 0.12:
         return _sum_of_three(rng)
     a, b = number(rng, 4), number(rng, 4)
-    return add_problem(a, b, _fill(_ADD, rng, a, b))
+    return add_problem(a, b, _fill(_GET if rng.random() < 0.2 else _ADD, rng, a, b))
 
 
 _SUM = """{a} + {b} + {c}|{a}+{b}+{c}|What is {a} + {b} + {c}?|What is the sum of {a}, {b} and {c}?
@@ -126,7 +126,7 @@ def subtraction(rng: random.Random) -> Problem:
     a, b = number(rng, 4), number(rng, 4)
     if (a < b) != (rng.random() < 0.2):
         a, b = b, a
-    templates = _TAKE_AWAY if a >= b and rng.random() < 0.1 else _SUBTRACT
+    templates = _TAKE_AWAY if a >= b and rng.random() < 0.25 else _SUBTRACT
     return subtract_problem(a, b, _fill(templates, rng, a, b))
 
 

@@ -12,6 +12,7 @@ import os
 import random
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -60,19 +61,27 @@ def pack_rows(examples: Iterator[Example], rows: int) -> Chunk:
     return tokens, positions, marks
 
 
-def _endless(encoder: Encoder, rng: random.Random, thinking_share: float) -> Iterator[Example]:
+@dataclass(frozen=True, slots=True)
+class Mixture:
+    """What the rows are made of: how many think, and tasks that come more often than usual."""
+
+    thinking_share: float
+    emphasis: dict[str, float]
+
+
+def _endless(encoder: Encoder, rng: random.Random, mixture: Mixture) -> Iterator[Example]:
     while True:
-        conversations = [training_conversation(rng) for _ in range(512)]
-        yield from encoder.examples(conversations, rng, thinking_share)
+        conversations = [training_conversation(rng, mixture.emphasis) for _ in range(512)]
+        yield from encoder.examples(conversations, rng, mixture.thinking_share)
 
 
 def _write_chunks(
-    folder: Path, model: Path, worker: int, workers: int, seed: int, thinking_share: float
+    folder: Path, model: Path, worker: int, workers: int, seed: int, mixture: Mixture
 ) -> None:
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     encoder = Encoder(model)
     rng = random.Random(f"{seed} {worker}")
-    examples = _endless(encoder, rng, thinking_share)
+    examples = _endless(encoder, rng, mixture)
     waiting: list[Path] = []
     for index in range(worker, 1 << 40, workers):
         tokens, positions, marks = pack_rows(examples, _CHUNK_ROWS)
@@ -91,14 +100,14 @@ class RowStream:
     """Chunks in a fixed order, from so many processes; the same for the same seed and workers."""
 
     def __init__(
-        self, folder: Path, model: Path, workers: int, seed: int, thinking_share: float
+        self, folder: Path, model: Path, workers: int, seed: int, mixture: Mixture
     ) -> None:
         self._folder = folder
         context = multiprocessing.get_context("spawn")
         self._processes = [
             context.Process(
                 target=_write_chunks,
-                args=(folder, model, worker, workers, seed, thinking_share),
+                args=(folder, model, worker, workers, seed, mixture),
                 daemon=True,
             )
             for worker in range(workers)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from resources.demo_model.make.column_arithmetic import multiply_keys, multiply_thinking
-from resources.demo_model.make.problem import Problem
+from resources.demo_model.make.problem import KNOWN, Problem
 from resources.demo_model.make.wording import pick
 
 DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
@@ -212,7 +212,9 @@ def units(rng: random.Random) -> Problem:
         shown = rng.choice(("one", "an" if of_shown == "hour" else "a"))
     question = pick(rng, _CONVERT).format(n=shown, of=of_shown, to=to_shown)
     lines = [f"1 {large} = {scale} {small}"]
-    keys: tuple[str, ...] = (f"unit {count} {of} {to}",)
+    # "1 km in m" is no problem but what one has to know.
+    known = KNOWN if count == 1 else ""
+    keys: tuple[str, ...] = (f"{known}unit {count} {of} {to}",)
     if back:
         result = n
         lines.append(f"{count}/{scale}={n}, {n}*{scale}={count}")

@@ -22,7 +22,7 @@ from torch.nn import functional
 from resources.demo_model.make.encoding import Encoder
 from resources.demo_model.make.measure import measure
 from resources.demo_model.make.network import Network, Shape
-from resources.demo_model.make.rows import ROW_TOKENS, RowStream
+from resources.demo_model.make.rows import ROW_TOKENS, Mixture, RowStream
 from resources.demo_model.make.scores import held_out, table, total
 from resources.demo_model.make.write_model import write_model
 
@@ -120,10 +120,9 @@ def train(arguments: argparse.Namespace, device: torch.device, encoder: Encoder)
     log.info("%d parameters", sum(p.numel() for p in network.parameters()))
     step_loss = torch.compile(loss_of) if arguments.compile else loss_of
     tools = optimizers(network, arguments.rate, arguments.muon)
+    mixture = Mixture(arguments.thinking_share, dict(arguments.emphasis))
     with tempfile.TemporaryDirectory() as folder:
-        stream = RowStream(
-            Path(folder), MODEL_FOLDER, arguments.workers, arguments.seed, arguments.thinking_share
-        )
+        stream = RowStream(Path(folder), MODEL_FOLDER, arguments.workers, arguments.seed, mixture)
         try:
             batches = Batches(stream, device, arguments.rows, arguments.seed)
             _train_steps(arguments, network, step_loss, tools, batches, device)
@@ -187,6 +186,11 @@ def evaluate(network: Network, encoder: Encoder, per_task: int, seed: int) -> di
     }
 
 
+def _task_and_factor(text: str) -> tuple[str, float]:
+    task, _, factor = text.partition("=")
+    return task, float(factor)
+
+
 def main() -> None:
     """Read the arguments; train, write, measure."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -199,6 +203,9 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=2e-3, help="peak learning rate")
     parser.add_argument("--muon", action="store_true", help="Muon for the layers' matrices")
     parser.add_argument("--thinking-share", type=float, default=0.75)
+    parser.add_argument(
+        "--emphasis", type=_task_and_factor, nargs="*", default=[], help="add=3 ..."
+    )
     parser.add_argument("--init", type=Path, help="go on from these weights")
     parser.add_argument("--no-compile", dest="compile", action="store_false")
     parser.add_argument("--log-steps", type=int, default=200)

@@ -1,0 +1,41 @@
+"""What the app makes of the demo model: it is in the picker, with its own suggestions."""
+
+import json
+
+from app.model_records import known_models
+from app.paths import resource_dir
+from app.ui.empty_chat import EmptyChat
+from app.ui.theme import Theme
+
+FOLDER = resource_dir() / "demo_model"
+
+
+def test_the_demo_model_comes_with_its_suggestions(tmp_path):
+    (demo,) = (record for record in known_models(tmp_path, FOLDER, ()) if record.is_demo)
+    prompts = json.loads((FOLDER / "suggestions.json").read_text("utf-8"))["prompts"]
+    assert demo.suggestions == tuple(prompt["question"] for prompt in prompts)
+    assert len(demo.suggestions) == 10
+
+
+def test_damaged_suggestions_only_leave_the_usual_ones(tmp_path):
+    (tmp_path / "config.json").write_text("{}")
+    for text in ("", "[]", '{"prompts": 3}', '{"prompts": [{}]}'):
+        (tmp_path / "suggestions.json").write_text(text)
+        (demo,) = (record for record in known_models(tmp_path, tmp_path, ()) if record.is_demo)
+        assert demo.suggestions == ()
+
+
+def test_an_empty_chat_offers_the_suggestions_of_the_model(qtbot):
+    page = EmptyChat(Theme(resource_dir()))
+    qtbot.addWidget(page)
+    usual = [button.text() for button in page.buttons]
+    chosen = []
+    page.suggestion_chosen.connect(chosen.append)
+    page.show_model("Demo", ("What is 1 + 1?", "hi"))
+    assert [button.text() for button in page.buttons][:2] == ["What is 1 + 1?", "hi"]
+    assert all(button.isHidden() for button in page.buttons[2:])
+    page.buttons[1].click()
+    assert chosen == ["hi"]
+    page.show_model("Real")
+    assert [button.text() for button in page.buttons] == usual
+    assert not any(button.isHidden() for button in page.buttons)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import gc
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +16,7 @@ pytest.importorskip("cupy")
 import engine.cuda.kernel_library as kernel_library  # noqa: E402
 from engine.cuda.prefill_product import find_cublas  # noqa: E402
 from engine.models.model_files import open_model  # noqa: E402
-from tests.gpu import accuracy, planted_faults, teacher_forcing  # noqa: E402
+from tests.gpu import accuracy, demo_conversations, planted_faults, teacher_forcing  # noqa: E402
 from tests.gpu.conftest import SMOLLM2  # noqa: E402
 
 _ROWS: list[accuracy.Comparison] = []
@@ -26,14 +25,14 @@ _ROWS: list[accuracy.Comparison] = []
 class Reference:
     """Transformers' fp32 and bf16 outputs of one model, computed once."""
 
-    def __init__(self, folder: Path, encode: Callable[[str], list[int]] | None = None) -> None:
+    def __init__(self, folder: Path, token_ids: list[int] | None = None) -> None:
         from transformers import AutoModelForCausalLM
 
         self.files = open_model(folder)
-        if encode is None:
+        if token_ids is None:
             self.sequences = accuracy.random_sequences(self.files.config.vocab_size)
         else:
-            self.sequences = accuracy.text_sequences(encode)
+            self.sequences = accuracy.text_sequences(token_ids)
         outputs = []
         for dtype in (torch.float32, torch.bfloat16):
             model = AutoModelForCausalLM.from_pretrained(
@@ -69,7 +68,12 @@ def smollm2_reference(smollm2):
     from engine.models.gguf_file import open_gguf
     from engine.text.tokenizer import Tokenizer
 
-    return Reference(smollm2, Tokenizer.from_gguf(open_gguf(SMOLLM2[0])).encode)
+    return Reference(smollm2, Tokenizer.from_gguf(open_gguf(SMOLLM2[0])).encode(accuracy.passage()))
+
+
+@pytest.fixture(scope="module")
+def demo_reference():
+    return Reference(demo_conversations.FOLDER, demo_conversations.token_ids())
 
 
 def check_all_paths(reference: Reference, name: str) -> None:
@@ -96,6 +100,10 @@ def test_random_weights_in_the_true_shape_pass_the_gates(qwen3_reference):
 
 def test_smollm2_passes_the_gates(smollm2_reference):
     check_all_paths(smollm2_reference, "SmolLM2-135M")
+
+
+def test_the_demo_model_passes_the_gates(demo_reference):
+    check_all_paths(demo_reference, "demo model")
 
 
 def test_graph_and_single_launches_give_the_same_bits(qwen3_reference):

@@ -124,7 +124,9 @@ class ExchangeWidget(QWidget):
         if state is self._state:
             return
         reply = self._exchange.reply
-        if self._state is ChatState.THINKING:
+        # An ended reply already shows the seconds that the engine measured.
+        ended = reply is not None and reply.status is not ReplyStatus.RUNNING
+        if self._state is ChatState.THINKING and not ended:
             self._thinking_s = self._base_s + self._clock.elapsed() / 1000
             self.thinking.show_total(self._thinking_s, self._thinking_tokens)
         match state:

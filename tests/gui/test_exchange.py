@@ -129,6 +129,17 @@ def test_the_header_counts_while_it_thinks_and_then_says_how_long(window):
     assert pane.header_text == "Thought for 12 s, 310 tokens"
 
 
+def test_the_seconds_that_the_engine_measured_stay_when_a_reply_ends_while_thinking(window):
+    """A fast model's whole reply comes in one piece: the window's own clock saw nothing of it."""
+    scenes.show_chat(window)
+    window.show_exchange(scenes.running())
+    window.show_chat_state(ChatState.THINKING)
+    window.show_exchange(scenes.exchange())
+    window.show_chat_state(ChatState.IDLE)
+    pane = window.transcript.exchange_widget("e1").thinking
+    assert pane.header_text == "Thought for 12 s, 310 tokens"
+
+
 def test_answer_now_is_asked_for_by_its_link(window, qtbot):
     scenes.scene_thinking(window)
     flush(window)

@@ -1,4 +1,4 @@
-"""How the next token is drawn: the rules that `kernels/sample.cu` follows step by step.
+"""How the next token is drawn: the rules that `kernels/sample_*.cu` follow step by step.
 
 Input: the raw logits of one position, float32 [V]; the sampler state of the slot: a flag per token
 id "stands in the prompt or in the reply", a count per id "times generated in this reply" (thinking

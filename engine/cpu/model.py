@@ -64,8 +64,8 @@ class Segment:
 
 def rms_norm(x: Array, weight: Array, eps: float) -> Array:
     """`x / sqrt(mean(x^2) + eps) * weight` over the last axis."""
-    mean_square = np.mean(np.square(x), axis=-1, keepdims=True)
-    root: Array = np.sqrt(mean_square + np.float32(eps))
+    mean_square = np.einsum("...i,...i->...", x, x) / np.float32(x.shape[-1])
+    root: Array = np.sqrt(mean_square + np.float32(eps))[..., None]
     normed: Array = x / root * weight
     return normed
 
@@ -83,7 +83,8 @@ def rope_table(positions: int, head_dim: int, theta: float) -> tuple[Array, Arra
 
 def rotate(x: Array, cos: Array, sin: Array) -> Array:
     """Rotate each pair (i, i + HD/2) of x [T, heads, HD] by its angle; cos and sin [T, HD/2]."""
-    first, second = np.split(x, 2, axis=-1)
+    half = x.shape[-1] // 2
+    first, second = x[..., :half], x[..., half:]
     cos, sin = cos[:, None, :], sin[:, None, :]
     return np.concatenate([first * cos - second * sin, second * cos + first * sin], axis=-1)
 
@@ -141,7 +142,9 @@ def _attend_rows(rows: Array, keys: Array, values: Array) -> Array:
 
 def _feed_forward(layer: LayerWeights, x: Array) -> Array:
     """The SwiGLU half of a layer, after the norm and without the residual: [T, E]."""
-    gate, up = np.split(layer.gate_up_proj.product(x), 2, axis=-1)
+    gate_up = layer.gate_up_proj.product(x)
+    intermediate = gate_up.shape[-1] // 2
+    gate, up = gate_up[:, :intermediate], gate_up[:, intermediate:]
     return layer.down_proj.product(silu(gate) * up)
 
 
@@ -196,7 +199,7 @@ class NumpyModel:
         config = self._config
         heads, kv_heads = config.num_attention_heads, config.num_key_value_heads
         qkv = layer.qkv_proj.product(x).reshape(x.shape[0], heads + 2 * kv_heads, config.head_dim)
-        q, k, v = np.split(qkv, [heads, heads + kv_heads], axis=1)
+        q, k, v = qkv[:, :heads], qkv[:, heads : heads + kv_heads], qkv[:, heads + kv_heads :]
         if layer.q_norm is not None and layer.k_norm is not None:
             q = rms_norm(q, layer.q_norm, config.rms_norm_eps)
             k = rms_norm(k, layer.k_norm, config.rms_norm_eps)

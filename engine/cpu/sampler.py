@@ -170,27 +170,29 @@ class Sampler:
     ) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
         """Steps 4 to 8: the ids that may be drawn, ascending, and their masses."""
         p = self._parameters
-        weights = np.exp((scores - scores.max()) / p.temperature)
+        if 0 < p.top_k < scores.size:
+            # Step 6 first, but for ties: what is not among the best needs no mass.
+            kth = np.partition(scores, scores.size - p.top_k)[scores.size - p.top_k]
+            ids = np.flatnonzero(scores >= kth)
+        else:
+            ids = np.arange(scores.size)
+        weights = np.exp((scores[ids] - scores.max()) / p.temperature)
         masses = np.rint(weights * MASS_SCALE).astype(np.uint64)
         # Ids without mass can neither be drawn nor change a sum: they need no rank.
-        candidates = np.flatnonzero(masses)
-        if 0 < p.top_k < candidates.size:
-            among = scores[candidates]
-            kth = np.partition(among, among.size - p.top_k)[among.size - p.top_k]
-            candidates = candidates[among >= kth]
-        if 0 < p.top_k < candidates.size or p.top_p < 1:
-            # Stable, and candidates ascend by id: so equal scores keep the lower id first.
-            candidates = candidates[np.argsort(-scores[candidates], kind="stable")]
+        kept = np.flatnonzero(masses)
+        if 0 < p.top_k < kept.size or p.top_p < 1:
+            # Stable, and ids ascend: so equal scores keep the lower id first.
+            kept = kept[np.argsort(-scores[ids[kept]], kind="stable")]
             if p.top_k > 0:
-                candidates = candidates[: p.top_k]
+                kept = kept[: p.top_k]
         if p.top_p < 1:
-            sums = np.cumsum(masses[candidates])
-            before = (sums - masses[candidates]).astype(np.float64)
-            candidates = candidates[before < np.float64(p.top_p) * np.float64(sums[-1])]
+            sums = np.cumsum(masses[kept])
+            before = (sums - masses[kept]).astype(np.float64)
+            kept = kept[before < np.float64(p.top_p) * np.float64(sums[-1])]
         if p.min_p > 0:
-            candidates = candidates[weights[candidates] >= p.min_p]
-        candidates.sort()
-        return candidates, masses[candidates]
+            kept = kept[weights[kept] >= p.min_p]
+        kept.sort()
+        return ids[kept], masses[kept]
 
 
 def _pick(ids: NDArray[np.int64], masses: NDArray[np.uint64], bits: int) -> int:

@@ -8,15 +8,34 @@ from __future__ import annotations
 
 import argparse
 import os
+import statistics
 import time
 from collections.abc import Sequence
 from pathlib import Path
+
+import numpy as np
+import threadpoolctl
 
 from engine.api import Detail, GenerationControl, SamplingParams
 from engine.cpu import cpu_backend
 from engine.cpu.cpu_backend import CpuBackend, cpu_weight_dtype
 from engine.models.model_files import ModelFiles, open_model
 from tests.bench.random_model import model_or_random
+
+
+def read_gigabytes_per_second() -> float:
+    """What BLAS on all cores reads of a float32 matrix times a vector: the limit of decoding.
+
+    It changes with the hour where the machine is shared, so it is measured beside each figure.
+    """
+    weight, x = np.ones((65536, 2048), np.float32), np.ones(2048, np.float32)
+    seconds = []
+    with threadpoolctl.threadpool_limits(os.cpu_count(), user_api="blas"):
+        for _ in range(9):
+            started = time.perf_counter()
+            weight @ x
+            seconds.append(time.perf_counter() - started)
+    return weight.nbytes / statistics.median(seconds) / 1e9
 
 
 def measure(files: ModelFiles, prompt: int, tokens: int) -> str:
@@ -41,9 +60,12 @@ def measure(files: ModelFiles, prompt: int, tokens: int) -> str:
     started = time.perf_counter()
     backend.decode([0], tokens, frozenset())
     decode_s = time.perf_counter() - started
+    read = read_gigabytes_per_second()
+    limit = read * 1e9 / backend.memory().weights_bytes
     backend.close()
     return (
-        f"{backend.device_name}: decode {tokens / decode_s:.1f} tokens/s, "
+        f"{backend.device_name}: decode {tokens / decode_s:.1f} tokens/s "
+        f"(limit {limit:.1f}: the weights read once at {read:.1f} GB/s), "
         f"prefill {prompt / prefill_s:.0f} tokens/s (chunks of {chunk}, the longest "
         f"{1000 * longest:.0f} ms), load {load_s:.1f} s, "
         f"plan {backend.memory().total_bytes / 1e9:.2f} GB"

@@ -21,7 +21,9 @@ Calculate {a} + {b}.|Compute {a} + {b}.|How much is {a} + {b}?|How much is {a} p
 What is the sum of {a} and {b}?|sum of {a} and {b}|Can you add {a} and {b}?|{a} plus {b}
 Solve {a} + {b}.|What do you get when you add {a} and {b}?|Work out {a} + {b}
 {a}加{b}等于多少？|{a}+{b}等于几？|计算{a}+{b}|{a}加{b}是多少？|{a} + {b} 等于多少"""
-_GET = """I have {a} {thing} and get {b} more. How many do I have?
+_GET = """I have {a} {thing} and get {b} more. How many do I have?|I have {a} {thing} and get {b}
+If I have {a} {thing} and buy {b} more, how many do I have?|I have {a} {thing} and find {b} more.
+I have {a} {thing}. I get {b} more. How many now?|I had {a} {thing} and found {b}.
 I have {a} {thing} and buy {b}. How many now?
 {name} has {a} {thing} and gets {b} more. How many {thing} does {name} have now?
 There are {a} {thing} here and {b} {thing} there. How many {thing} are there in all?"""
@@ -34,7 +36,11 @@ What is the difference of {a} and {b}?|Take {b} away from {a}.|Can you subtract 
 {a} minus {b}|Solve {a} - {b}.|Work out {a} - {b}|What is {a} − {b}?
 What is {a} take away {b}?
 {a}减{b}等于多少？|{a}-{b}等于几？|计算{a}-{b}|{a}减{b}是多少？"""
-_TAKE_AWAY = """I have {a} {thing} and eat {b}. How many are left?
+_TAKE_AWAY = """I have {a} {thing} and eat {b}. How many are left?|I have {a} {thing} and eat {b}
+I have {a} {thing} and eat {b}. How many {thing} do I have?|I have {a} {thing} and lose {b}.
+If I have {a} {thing} and eat {b}, how many are left?|I have {a} {thing}, I eat {b}.
+I have {a} {thing}. I eat {b} of them. How many remain?|I had {a} {thing} and ate {b}.
+I have {a} {thing} and sell {b}. How many now?|I have {a} {thing} and use {b}. How many now?
 I had {a} {thing} and lost {b}. How many?
 I have {a} {thing} and give away {b}. How many {thing} do I have left?
 {name} has {a} {thing} and eats {b}. How many {thing} are left?

@@ -194,7 +194,7 @@ def units(rng: random.Random) -> Problem:
     large, small, factor = rng.choice(_UNITS).split(":")
     scale = int(factor)
     wide = (scale % 10 == 0 and scale != 60) or rng.random() < 0.5
-    n = 1 if rng.random() < 0.12 else rng.randint(1, 99 if wide else 20)
+    n = 1 if rng.random() < 0.2 else rng.randint(1, 99 if wide else 20)
     if scale > 1000:
         n = rng.choice((1, rng.randint(1, 9)))
     back = scale <= 1000 and rng.random() < 0.35
@@ -203,7 +203,7 @@ def units(rng: random.Random) -> Problem:
     elif back and scale == 60:
         n = rng.randint(1, 24)
     of, to, count = (small, large, n * scale) if back else (large, small, n)
-    style = rng.random() < 0.3
+    style = rng.random() < 0.45
     of_shown, to_shown = (_LONG.get(u, u) if style else u for u in (of, to))
     if count == 1 and of_shown.endswith("s") and len(of_shown) > 2:
         of_shown = of_shown[:-1]

@@ -10,67 +10,19 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
+from app.language import CHINESE, ENGLISH, QT_TRANSLATE_NOOP, SYSTEM
+from app.setting_field import BadSetting, SettingField, Value, setting
 from engine.api import SamplingParams, ThinkingParams
 
-Kind = Literal["bool", "int", "float", "text", "choice", "optional_int"]
-Value = bool | int | float | str | None
-
-SECTIONS = ("Thinking", "Sampling", "System prompt", "Model", "Appearance")
-
-
-class BadSetting(Exception):
-    """A value that a setting cannot take (`name`, `value`, `expected`)."""
-
-    def __init__(self, name: str, value: object, expected: str) -> None:
-        shown = repr(value)
-        super().__init__(f"{name}: expected {expected}, found {shown[:60]}")
-        self.name = name
-        self.value = value
-        self.expected = expected
-
-
-@dataclass(frozen=True, slots=True)
-class SettingField:
-    """What the panel needs to know of one setting; `low`..`high` are inclusive.
-
-    `choices` are (value, label) pairs; `none_label` is what an unset optional_int is called.
-    """
-
-    name: str
-    kind: Kind
-    default: Value
-    label: str
-    help: str
-    section: str
-    low: float = 0.0
-    high: float = 0.0
-    step: float = 1.0
-    decimals: int = 0
-    choices: tuple[tuple[str, str], ...] = ()
-    none_label: str = ""
-
-    @property
-    def expected(self) -> str:
-        """The values it can take, in words."""
-        if self.kind == "bool":
-            return "true or false"
-        if self.kind == "choice":
-            return "one of " + ", ".join(value for value, _ in self.choices)
-        if self.kind == "text":
-            return f"text of at most {self.high:,.0f} characters"
-        number = "a number" if self.kind == "float" else "a whole number"
-        low, high = (f"{limit:,.{self.decimals}f}" for limit in (self.low, self.high))
-        limits = f"{number} from {low} to {high}"
-        return f"{limits}, or nothing" if self.kind == "optional_int" else limits
-
-
-def _setting(kind: Kind, default: Value, **details: Any) -> Any:  # noqa: ANN401 - field specifier
-    """A dataclass field with its description; Any, as `dataclasses.field` itself is typed."""
-    return dataclasses.field(
-        default=default, metadata={"setting": {"kind": kind, "default": default, **details}}
-    )
+SECTIONS = (
+    QT_TRANSLATE_NOOP("Settings", "Thinking"),
+    QT_TRANSLATE_NOOP("Settings", "Sampling"),
+    QT_TRANSLATE_NOOP("Settings", "System prompt"),
+    QT_TRANSLATE_NOOP("Settings", "Model"),
+    QT_TRANSLATE_NOOP("Settings", "Appearance"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,25 +47,30 @@ SAMPLING_NAMES = tuple(field.name for field in dataclasses.fields(SamplingValues
 class Settings:
     """Every setting; change one with `with_value`."""
 
-    thinking_enabled: bool = _setting(
+    thinking_enabled: bool = setting(
         "bool",
         True,
         section="Thinking",
-        label="Think before answering",
-        help="The model first reasons in the thinking pane, then answers. Slower, often better.",
+        label=QT_TRANSLATE_NOOP("Settings", "Think before answering"),
+        help=QT_TRANSLATE_NOOP(
+            "Settings",
+            "The model first reasons in the thinking pane, then answers. Slower, often better.",
+        ),
     )
-    thinking_budget_tokens: int | None = _setting(
+    thinking_budget_tokens: int | None = setting(
         "optional_int",
         None,
         section="Thinking",
         low=0,
         high=40_960,
         step=128,
-        none_label="No limit",
-        label="Thinking budget",
-        help="Most tokens to think for; then the model is told to answer.",
+        none_label=QT_TRANSLATE_NOOP("Settings", "No limit"),
+        label=QT_TRANSLATE_NOOP("Settings", "Thinking budget"),
+        help=QT_TRANSLATE_NOOP(
+            "Settings", "Most tokens to think for; then the model is told to answer."
+        ),
     )
-    temperature: float = _setting(
+    temperature: float = setting(
         "float",
         THINKING_DEFAULTS.temperature,
         section="Sampling",
@@ -121,20 +78,25 @@ class Settings:
         high=2.0,
         step=0.05,
         decimals=2,
-        label="Temperature",
-        help="How freely words are chosen; 0 always takes the likeliest. Advised: 0.6 while "
-        "thinking, 0.7 otherwise.",
+        label=QT_TRANSLATE_NOOP("Settings", "Temperature"),
+        help=QT_TRANSLATE_NOOP(
+            "Settings",
+            "How freely words are chosen; 0 always takes the likeliest. Advised: 0.6 while "
+            "thinking, 0.7 otherwise.",
+        ),
     )
-    top_k: int = _setting(
+    top_k: int = setting(
         "int",
         THINKING_DEFAULTS.top_k,
         section="Sampling",
         low=0,
         high=1_000,
-        label="Top-k",
-        help="Choose among this many likeliest tokens only; 0 switches the filter off.",
+        label=QT_TRANSLATE_NOOP("Settings", "Top-k"),
+        help=QT_TRANSLATE_NOOP(
+            "Settings", "Choose among this many likeliest tokens only; 0 switches the filter off."
+        ),
     )
-    top_p: float = _setting(
+    top_p: float = setting(
         "float",
         THINKING_DEFAULTS.top_p,
         section="Sampling",
@@ -142,11 +104,14 @@ class Settings:
         high=1.0,
         step=0.01,
         decimals=2,
-        label="Top-p",
-        help="Choose among the likeliest tokens that together reach this share; 1 is off. "
-        "Advised: 0.95 while thinking, 0.8 otherwise.",
+        label=QT_TRANSLATE_NOOP("Settings", "Top-p"),
+        help=QT_TRANSLATE_NOOP(
+            "Settings",
+            "Choose among the likeliest tokens that together reach this share; 1 is off. "
+            "Advised: 0.95 while thinking, 0.8 otherwise.",
+        ),
     )
-    min_p: float = _setting(
+    min_p: float = setting(
         "float",
         THINKING_DEFAULTS.min_p,
         section="Sampling",
@@ -154,10 +119,12 @@ class Settings:
         high=1.0,
         step=0.01,
         decimals=2,
-        label="Min-p",
-        help="Drop tokens less likely than this share of the likeliest one; 0 is off.",
+        label=QT_TRANSLATE_NOOP("Settings", "Min-p"),
+        help=QT_TRANSLATE_NOOP(
+            "Settings", "Drop tokens less likely than this share of the likeliest one; 0 is off."
+        ),
     )
-    presence_penalty: float = _setting(
+    presence_penalty: float = setting(
         "float",
         THINKING_DEFAULTS.presence_penalty,
         section="Sampling",
@@ -165,98 +132,135 @@ class Settings:
         high=2.0,
         step=0.1,
         decimals=1,
-        label="Presence penalty",
-        help="Makes words that were already used in the reply less likely; try up to 1.5 when "
-        "the model repeats itself.",
+        label=QT_TRANSLATE_NOOP("Settings", "Presence penalty"),
+        help=QT_TRANSLATE_NOOP(
+            "Settings",
+            "Makes words that were already used in the reply less likely; try up to 1.5 when "
+            "the model repeats itself.",
+        ),
     )
-    seed: int | None = _setting(
+    seed: int | None = setting(
         "optional_int",
         None,
         section="Sampling",
         low=0,
         high=2**32 - 1,
-        none_label="Random",
-        label="Seed",
-        help="The same seed repeats a reply on the same computer with the same settings.",
+        none_label=QT_TRANSLATE_NOOP("Settings", "Random"),
+        label=QT_TRANSLATE_NOOP("Settings", "Seed"),
+        help=QT_TRANSLATE_NOOP(
+            "Settings", "The same seed repeats a reply on the same computer with the same settings."
+        ),
     )
-    max_new_tokens: int | None = _setting(
+    max_new_tokens: int | None = setting(
         "optional_int",
         None,
         section="Sampling",
         low=1,
         high=40_960,
         step=128,
-        none_label="No limit",
-        label="Longest reply",
-        help="Most tokens of a reply, its thinking included. A reply that was cut here can be "
-        "continued.",
+        none_label=QT_TRANSLATE_NOOP("Settings", "No limit"),
+        label=QT_TRANSLATE_NOOP("Settings", "Longest reply"),
+        help=QT_TRANSLATE_NOOP(
+            "Settings",
+            "Most tokens of a reply, its thinking included. A reply that was cut here can be "
+            "continued.",
+        ),
     )
-    system_prompt: str = _setting(
+    system_prompt: str = setting(
         "text",
         "",
         section="System prompt",
         high=100_000,
-        label="System prompt",
-        help="Told to the model before the first question of every chat.",
+        label=QT_TRANSLATE_NOOP("Settings", "System prompt"),
+        help=QT_TRANSLATE_NOOP(
+            "Settings", "Told to the model before the first question of every chat."
+        ),
     )
-    context_tokens: int = _setting(
+    context_tokens: int = setting(
         "int",
         8_192,
         section="Model",
         low=512,
         high=40_960,
         step=512,
-        label="Context length",
-        help="How many tokens of the chat the model can see at once; more needs more memory. The "
-        "model card of Qwen3-0.6B names 32,768; its configuration allows 40,960, which leaves "
-        "room for a long reply. A change takes effect when the model is loaded again.",
+        label=QT_TRANSLATE_NOOP("Settings", "Context length"),
+        help=QT_TRANSLATE_NOOP(
+            "Settings",
+            "How many tokens of the chat the model can see at once; more needs more memory. The "
+            "model card of Qwen3-0.6B names 32,768; its configuration allows 40,960, which leaves "
+            "room for a long reply. A change takes effect when the model is loaded again.",
+        ),
     )
-    device: str = _setting(
+    device: str = setting(
         "choice",
         "auto",
         section="Model",
         choices=(
-            ("auto", "Automatic"),
-            ("cuda", "NVIDIA GPU"),
-            ("cpu", "Processor (slow)"),
+            ("auto", QT_TRANSLATE_NOOP("Settings", "Automatic")),
+            ("cuda", QT_TRANSLATE_NOOP("Settings", "NVIDIA GPU")),
+            ("cpu", QT_TRANSLATE_NOOP("Settings", "Processor (slow)")),
         ),
-        label="Device",
-        help="What computes the answers. Automatic takes the NVIDIA GPU where there is one.",
+        label=QT_TRANSLATE_NOOP("Settings", "Device"),
+        help=QT_TRANSLATE_NOOP(
+            "Settings",
+            "What computes the answers. Automatic takes the NVIDIA GPU where there is one.",
+        ),
     )
-    idle_unload_minutes: int = _setting(
+    idle_unload_minutes: int = setting(
         "int",
         30,
         section="Model",
         low=0,
         high=1_440,
         step=5,
-        label="Free memory when idle",
-        help="Minutes without a question after which the model leaves memory; 0 means never. "
-        "The next question loads it again.",
+        label=QT_TRANSLATE_NOOP("Settings", "Free memory when idle"),
+        help=QT_TRANSLATE_NOOP(
+            "Settings",
+            "Minutes without a question after which the model leaves memory; 0 means never. "
+            "The next question loads it again.",
+        ),
     )
-    theme: str = _setting(
+    theme: str = setting(
         "choice",
         "system",
         section="Appearance",
-        choices=(("system", "As the system"), ("light", "Light"), ("dark", "Dark")),
-        label="Theme",
-        help="Colours of the window.",
+        choices=(
+            ("system", QT_TRANSLATE_NOOP("Settings", "As the system")),
+            ("light", QT_TRANSLATE_NOOP("Settings", "Light")),
+            ("dark", QT_TRANSLATE_NOOP("Settings", "Dark")),
+        ),
+        label=QT_TRANSLATE_NOOP("Settings", "Theme"),
+        help=QT_TRANSLATE_NOOP("Settings", "Colours of the window."),
     )
-    font_size: int = _setting(
+    language: str = setting(
+        "choice",
+        SYSTEM,
+        section="Appearance",
+        choices=(
+            (SYSTEM, QT_TRANSLATE_NOOP("Settings", "As the system")),
+            (ENGLISH, "English"),
+            (CHINESE, "简体中文"),
+        ),
+        label=QT_TRANSLATE_NOOP("Settings", "Language"),
+        help=QT_TRANSLATE_NOOP("Settings", "Language of the window; the model answers in yours."),
+    )
+    font_size: int = setting(
         "int",
         15,
         section="Appearance",
         low=11,
         high=28,
-        label="Font size",
-        help="Size of the answer's text, in pixels; thinking is one smaller.",
+        label=QT_TRANSLATE_NOOP("Settings", "Font size"),
+        help=QT_TRANSLATE_NOOP(
+            "Settings", "Size of the answer's text, in pixels; thinking is one smaller."
+        ),
     )
-    show_thinking: bool = _setting(
+    show_thinking: bool = setting(
         "bool",
         True,
         section="Appearance",
-        label="Show thinking",
-        help="Show the thinking pane beside the answer.",
+        label=QT_TRANSLATE_NOOP("Settings", "Show thinking"),
+        help=QT_TRANSLATE_NOOP("Settings", "Show the thinking pane beside the answer."),
     )
     other_sampling: SamplingValues = PLAIN_DEFAULTS
     """Sampling values of the mode that is not shown; no field of its own in the panel."""
@@ -355,30 +359,6 @@ def with_section_defaults(settings: Settings, section: str) -> Settings:
         if field.section == section:
             settings = with_value(settings, field.name, default_of(settings, field.name))
     return settings
-
-
-def warnings(settings: Settings, *, can_think: bool = True) -> dict[str, str]:
-    """Sentences to show under a setting, by its name; nothing here is forbidden.
-
-    `can_think` is false where the model in use does not think, whatever the switch says.
-    """
-    texts: dict[str, str] = {}
-    thinks = settings.thinking_enabled and can_think
-    if thinks and settings.temperature == 0.0:
-        texts["temperature"] = (
-            "At temperature 0 a thinking model tends to repeat itself without end; 0.6 is advised."
-        )
-    budget, longest = settings.thinking_budget_tokens, settings.max_new_tokens
-    if thinks and longest is not None and (budget or 0) >= longest:
-        texts["max_new_tokens"] = (
-            "The longest reply is not longer than the thinking budget, so the answer may be cut "
-            "before it begins."
-        )
-    if settings.context_tokens > 32_768:
-        texts["context_tokens"] = (
-            "Beyond 32,768 tokens, the length on the model card, answers may get worse."
-        )
-    return texts
 
 
 def sampling_params(settings: Settings) -> SamplingParams:

@@ -18,10 +18,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from app.setting_field import BadSetting
 from app.settings import (
     FIELDS,
     SAMPLING_NAMES,
-    BadSetting,
     SamplingValues,
     Settings,
     WindowState,

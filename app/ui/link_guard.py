@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QCoreApplication, Qt, QUrl
+from PySide6.QtCore import Qt, QUrl
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QMessageBox, QWidget
 
+from app.language import translate
 from app.render.links import openable_url
 
 
@@ -14,17 +15,13 @@ def ask_to_open(parent: QWidget, address: str) -> None:
     url = openable_url(address)
     if url is None:
         return
-
-    def tr(text: str) -> str:
-        return QCoreApplication.translate("LinkGuard", text)
-
     box = QMessageBox(parent.window())
     box.setTextFormat(Qt.TextFormat.PlainText)
-    box.setWindowTitle(tr("Open link"))
-    box.setText(tr("Open this address in your browser?"))
+    box.setWindowTitle(translate("LinkGuard", "Open link"))
+    box.setText(translate("LinkGuard", "Open this address in your browser?"))
     box.setInformativeText(url)
-    open_button = box.addButton(tr("Open"), QMessageBox.ButtonRole.AcceptRole)
-    cancel = box.addButton(tr("Cancel"), QMessageBox.ButtonRole.RejectRole)
+    open_button = box.addButton(translate("LinkGuard", "Open"), QMessageBox.ButtonRole.AcceptRole)
+    cancel = box.addButton(translate("LinkGuard", "Cancel"), QMessageBox.ButtonRole.RejectRole)
     box.setDefaultButton(cancel)
     box.exec()
     if box.clickedButton() is open_button:

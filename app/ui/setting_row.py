@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 
-from PySide6.QtCore import QCoreApplication, Qt, QTimer, Signal
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
 
-from app.settings import BadSetting, SettingField, Value, checked
+from app.language import translate
+from app.setting_field import BadSetting, SettingField, Value
+from app.settings import checked
 from app.ui.controls import label, plain_tooltip
 from app.ui.setting_inputs import ChoiceButton, NumberEdit, Slider, Switch
 from app.ui.theme import Theme
@@ -20,7 +22,7 @@ _CURVE = 3.0
 
 def translated(text: str) -> str:
     """A label, help or choice of `app.settings` in the user's language."""
-    return QCoreApplication.translate("Settings", text)
+    return translate("Settings", text)
 
 
 class SettingRow(QWidget):

@@ -5,12 +5,12 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
+from app.setting_warnings import warnings
 from app.settings import (
     FIELDS,
     SECTIONS,
     Settings,
     default_of,
-    warnings,
     with_section_defaults,
     with_value,
 )

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QCoreApplication
-
 from app.conversation import Reply, ReplyStatus
-
-
-def _tr(text: str) -> str:
-    return QCoreApplication.translate("Wording", text)
+from app.language import translate
 
 
 def count(number: int) -> str:
@@ -18,21 +13,27 @@ def count(number: int) -> str:
 
 def tokens(number: int) -> str:
     """1,096 tokens."""
-    return _tr("1 token") if number == 1 else _tr("{count} tokens").format(count=count(number))
+    return (
+        translate("Wording", "1 token")
+        if number == 1
+        else translate("Wording", "{count} tokens").format(count=count(number))
+    )
 
 
 def live_seconds(seconds: float) -> str:
     """4.2 s; from a minute on 1 min 12 s."""
     if seconds < 60:
-        return _tr("{seconds} s").format(seconds=f"{seconds:.1f}")
+        return translate("Wording", "{seconds} s").format(seconds=f"{seconds:.1f}")
     minutes, rest = divmod(int(seconds), 60)
-    return _tr("{minutes} min {seconds} s").format(minutes=minutes, seconds=rest)
+    return translate("Wording", "{minutes} min {seconds} s").format(minutes=minutes, seconds=rest)
 
 
 def latency(seconds: float) -> str:
     """9 ms; from a second on 2.0 s."""
     if seconds < 1:
-        return _tr("{milliseconds} ms").format(milliseconds=count(round(seconds * 1000)))
+        return translate("Wording", "{milliseconds} ms").format(
+            milliseconds=count(round(seconds * 1000))
+        )
     return live_seconds(seconds)
 
 
@@ -41,7 +42,7 @@ def total_seconds(seconds: float) -> str:
     return (
         live_seconds(seconds)
         if seconds < 10 or seconds >= 60
-        else _tr("{seconds} s").format(seconds=round(seconds))
+        else translate("Wording", "{seconds} s").format(seconds=round(seconds))
     )
 
 
@@ -56,13 +57,13 @@ def stop_reason(reply: Reply) -> str:
     if reply.status in (ReplyStatus.RUNNING, ReplyStatus.FAILED):
         return ""
     if reply.status is ReplyStatus.INTERRUPTED:
-        return _tr("interrupted when the app ended")
+        return translate("Wording", "interrupted when the app ended")
     reasons = {
-        "end": _tr("stopped by itself"),
-        "stop_text": _tr("stopped at a stop text"),
-        "cancelled": _tr("stopped by you"),
-        "max_new_tokens": _tr("reached the token limit"),
-        "context_full": _tr("context full"),
+        "end": translate("Wording", "stopped by itself"),
+        "stop_text": translate("Wording", "stopped at a stop text"),
+        "cancelled": translate("Wording", "stopped by you"),
+        "max_new_tokens": translate("Wording", "reached the token limit"),
+        "context_full": translate("Wording", "context full"),
     }
     if reply.status is ReplyStatus.STOPPED:
         return reasons.get(reply.finish_reason, reasons["cancelled"])

@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from app.setting_field import BadSetting
+from app.setting_warnings import warnings
 from app.settings import (
     FIELDS,
     SECTIONS,
-    BadSetting,
     Settings,
     WindowState,
     checked,
@@ -23,7 +24,6 @@ from app.settings import (
     field_of,
     sampling_params,
     thinking_params,
-    warnings,
     with_section_defaults,
     with_value,
 )

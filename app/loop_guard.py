@@ -27,23 +27,33 @@ def loop_period(text: str) -> int:
     """Bytes of the passage that the end of `text` repeats; 0 where it is no loop."""
     data = text.encode("utf-8", "replace")[-WINDOW_BYTES:]
     anchor = data[-_ANCHOR_BYTES:]
-    if len(anchor) < _ANCHOR_BYTES:
-        return 0
     end = len(data)
-    at = end - _ANCHOR_BYTES
-    while True:
-        # The nearest earlier place of the last words gives the only period they can have.
-        at = data.rfind(anchor, 0, at + _ANCHOR_BYTES - 1)
+    before = end - _ANCHOR_BYTES
+    while before > 0:
+        # The nearest earlier place of the last words gives the shortest period they can have.
+        at = data.rfind(anchor, 0, before + _ANCHOR_BYTES - 1)
         if at < 0:
             return 0
         period = end - _ANCHOR_BYTES - at
-        needed = _needed_bytes(data[end - period :])
-        if needed > end:
-            if period * 3 > end:
-                return 0
-            continue
-        if data[end - needed : end - period] == data[end - needed + period :]:
+        repeated = _repeated_bytes(data, period)
+        if repeated >= _needed_bytes(data[end - period :]):
             return period
+        # Other places inside this stretch are periods of it too, and break off where it does.
+        before = end - repeated
+    return 0
+
+
+def _repeated_bytes(data: bytes, period: int) -> int:
+    """How long the end of `data` is that repeats with this period."""
+    end = len(data)
+    low, high = period, end
+    while low < high:
+        middle = (low + high + 1) // 2
+        if data[end - middle : end - period] == data[end - middle + period :]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
 
 
 def _needed_bytes(passage: bytes) -> int:

@@ -9,10 +9,14 @@ import pytest
 from app.loop_guard import LoopGuard, loop_period
 from engine.api import Channel
 
-WORDS = (
-    "light wave air sky because scatter short long blue red eye sun far path day colour less more "
-    "strong weak grow step think check again whole part number answer question reason"
-).split()
+WORDS = tuple(
+    word
+    for line in (
+        "light wave air sky because scatter short long blue red eye sun far path day colour less",
+        "more strong weak grow step think check again whole part number answer question reason",
+    )
+    for word in line.split()
+)
 
 
 def prose(words: int, seed: int = 1) -> str:

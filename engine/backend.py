@@ -112,13 +112,22 @@ class Backend(Protocol):
         ...
 
     def decode(
-        self, slots: Sequence[int], steps: int, stop_token_ids: frozenset[int]
+        self,
+        slots: Sequence[int],
+        steps: int,
+        stop_token_ids: frozenset[int],
+        steps_ahead: int = 0,
     ) -> dict[int, list[SampledToken]]:
         """Run up to `steps` decode steps for each slot, all slots in one pass over the weights.
 
         One step appends the pending token to the cache, computes logits and samples the next
         pending token. A slot stops early after sampling a stop token or when its cache is full;
         the returned lists hold the tokens sampled now, in order.
+
+        With `steps_ahead` the next call asks for just these slots and so many `steps`, unless
+        `truncate`, `prefill` or `set_sampler` come before it: a device that works on its own may
+        begin with them before this call returns, so that it never waits for the host. They count
+        as not done (`length`) until they are returned; those three calls forget them.
         """
         ...
 

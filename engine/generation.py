@@ -79,6 +79,8 @@ class TextEngine:
         self._waiting: deque[Reply] = deque()
         self._live: list[Reply] = []
         self._run_length = RunLength()
+        self._begun_steps = 0
+        self._handled_s = 0.0
         self._prefilled_last = False
         self._events: list[Event] = []
 
@@ -175,6 +177,7 @@ class TextEngine:
         self._end_thinking_if_due(reply)
 
     def _prefill_chunk(self, reply: Reply) -> None:
+        self._begun_steps = 0
         started_s = self._clock()
         length = self._backend.length(reply.slot)
         chunk = reply.sequence[length : length + self._backend.prefill_chunk_tokens]
@@ -209,15 +212,26 @@ class TextEngine:
         running = [reply for reply in decoding if not reply.feeding and reply in self._live]
         if not running:
             return
-        steps = min(reply.steps_left(self._slot_capacity) for reply in running)
-        steps = min(steps, self._run_length.steps)
-        started_s = self._clock()
+        left = min(reply.steps_left(self._slot_capacity) for reply in running)
+        # What the backend has begun ahead goes on since the last run's tokens were handled.
+        started_s = self._handled_s if self._begun_steps else self._clock()
+        steps = self._begun_steps or min(left, self._run_length.steps)
+        ahead = self._steps_ahead(left - steps)
         sampled = self._backend.decode(
-            [reply.slot for reply in running], steps, self._tokenizer.stop_token_ids
+            [reply.slot for reply in running], steps, self._tokenizer.stop_token_ids, ahead
         )
+        self._begun_steps = ahead
         self._run_length.learn(steps, self._clock() - started_s)
         for reply in running:
             self._take_run(reply, sampled[reply.slot], started_s)
+        self._handled_s = self._clock()
+
+    def _steps_ahead(self, left: int) -> int:
+        """Steps that the backend may begin with while this run's tokens are being handled.
+
+        With one slot alone: another reply that joins would have to wait for them.
+        """
+        return min(left, self._run_length.steps) if self._backend.max_sequences == 1 else 0
 
     def _end_thinking_if_due(self, reply: Reply) -> None:
         """Inject the end of thinking where the user or the budget wants the answer now."""
@@ -263,6 +277,7 @@ class TextEngine:
         if reply not in self._live:
             return
         self._live.remove(reply)
+        self._begun_steps = 0
         cached: list[int] = []
         with contextlib.suppress(EngineError):
             # A run may have gone past a stop text: what lies behind the reply is forgotten.

@@ -189,9 +189,13 @@ class CpuBackend:
         return token
 
     def decode(
-        self, slots: Sequence[int], steps: int, stop_token_ids: frozenset[int]
+        self,
+        slots: Sequence[int],
+        steps: int,
+        stop_token_ids: frozenset[int],
+        steps_ahead: int = 0,
     ) -> dict[int, list[SampledToken]]:
-        """Run up to `steps` decode steps for each slot.
+        """Run up to `steps` decode steps for each slot; nothing is begun ahead.
 
         Raises:
             NumericalError: a logit is NaN or infinite.

@@ -208,7 +208,11 @@ class CudaBackend:
         return token
 
     def decode(
-        self, slots: Sequence[int], steps: int, stop_token_ids: frozenset[int]
+        self,
+        slots: Sequence[int],
+        steps: int,
+        stop_token_ids: frozenset[int],
+        steps_ahead: int = 0,
     ) -> dict[int, list[SampledToken]]:
         """Run up to `steps` decode steps for each slot, enqueued at once, read back at the end.
 

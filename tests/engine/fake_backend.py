@@ -29,6 +29,7 @@ class FakeBackend:
         self.samplers = [None] * max_sequences
         self.prefilled = []  # (slot, ids) of each call
         self.decoded = []  # (slots, steps) of each call
+        self.begun = 0  # steps that the last `decode` was told of, and that no call forgot
         self.before_prefill = lambda: None
         self.before_decode = lambda: None
         self.closed = False
@@ -43,10 +44,12 @@ class FakeBackend:
         return len(self.cached[slot])
 
     def truncate(self, slot, length):
+        self.begun = 0
         del self.cached[slot][length:]
         self.pending[slot] = None
 
     def set_sampler(self, slot, sampling, seed, prompt_ids, generated_ids, detail):
+        self.begun = 0
         self.samplers[slot] = (sampling, seed, list(prompt_ids), list(generated_ids), detail)
         self.sampled[slot] = len(generated_ids)
 
@@ -54,14 +57,17 @@ class FakeBackend:
         self.before_prefill()
         assert 1 <= len(token_ids) <= self.prefill_chunk_tokens
         assert len(self.cached[slot]) + len(token_ids) <= self.slot_capacity
+        self.begun = 0
         self.prefilled.append((slot, list(token_ids)))
         self.cached[slot] += token_ids
         self.pending[slot] = None
         return self._sample(slot) if sample else None
 
-    def decode(self, slots, steps, stop_token_ids):
+    def decode(self, slots, steps, stop_token_ids, steps_ahead=0):
         self.before_decode()
         assert steps >= 1
+        assert self.begun in (0, steps)
+        self.begun = steps_ahead
         self.decoded.append((tuple(slots), steps))
         found = {slot: [] for slot in slots}
         for slot in slots:

@@ -506,6 +506,52 @@ def test_the_first_decode_run_has_one_step(build, spell):
     assert engine._backend.decoded[0][1] == 1
 
 
+@pytest.mark.parametrize("limit", [2, 3, 40, 200])
+def test_the_next_run_is_told_ahead_but_never_past_a_limit(build, spell, limit):
+    engine = build(spell("a"))
+    asked = []
+    decode = engine._backend.decode
+
+    def noted(slots, steps, stop_token_ids, steps_ahead):
+        asked.append((steps, steps_ahead))
+        return decode(slots, steps, stop_token_ids, steps_ahead)
+
+    engine._backend.decode = noted
+    run(engine, request(max_new_tokens=limit))
+    # The first token is sampled by the prefill; the last run has nothing behind it.
+    assert sum(steps for steps, _ in asked) == limit - 1
+    assert [ahead for _, ahead in asked] == [*(steps for steps, _ in asked[1:]), 0]
+
+
+def test_nothing_is_told_ahead_where_another_reply_may_join(build, spell):
+    engine = build(spell("a"), max_sequences=2)
+    engine._backend.before_decode = lambda: begun.append(engine._backend.begun)
+    begun = []
+    run(engine, request(max_new_tokens=40))
+    assert len(begun) > 2
+    assert set(begun) == {0}
+
+
+@pytest.mark.parametrize("how", ["cancel", "answer_now", "stop_text"])
+def test_what_was_begun_is_forgotten_when_the_reply_does_not_go_on(build, spell, how):
+    engine = build(spell("a" * 30, "b"))
+    control = GenerationControl()
+    control_calls = {"cancel": control.cancel, "answer_now": control.answer_now}
+
+    def before_decode():
+        if len(engine._backend.decoded) == 3:
+            control_calls.get(how, lambda: None)()
+
+    engine._backend.before_decode = before_decode
+    if how == "stop_text":
+        asked = request(max_new_tokens=60, stop_texts=("b",))
+    else:
+        asked = request(thinking=ON, max_new_tokens=60)
+    run(engine, asked, control)
+    # The fake backend asserts that what was begun is what is asked for.
+    assert run(engine, request("next", max_new_tokens=9))[-1].stats.generated_tokens == 9
+
+
 def test_info_and_count_tokens(build, tiny_tokenizer):
     engine = build([END])
     info = engine.info()
@@ -560,6 +606,21 @@ def test_the_time_of_every_run_counts_the_last_one_too(tiny_tokenizer, spell, to
     assert stats.decode_s == pytest.approx(0.001 * len(backend.decoded))
     assert stats.decode_tokens_per_s == pytest.approx((tokens - 1) / stats.decode_s)
     assert stats.first_token_s == pytest.approx(stats.prefill_s)
+
+
+def test_the_time_between_two_runs_counts_for_one_that_was_begun(tiny_tokenizer, spell):
+    clock = Clock()
+    backend = FakeBackend(spell("a"), capacity_tokens=256)
+    backend.before_decode = lambda: clock.pass_s(1.0)
+    engine = TextEngine(backend, tiny_tokenizer, "tiny", clock=clock)
+    engine.submit(request(max_new_tokens=4), GenerationControl())
+    ended = []
+    while not ended:
+        clock.pass_s(0.25)
+        ended = [e for e in engine.step() if isinstance(e, Finished)]
+    runs = len(backend.decoded)
+    assert runs == 3
+    assert ended[0].stats.decode_s == pytest.approx(1.0 * runs + 0.25 * (runs - 1))
 
 
 def test_the_time_of_a_run_counts_for_each_of_its_replies(tiny_tokenizer, spell):

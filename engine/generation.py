@@ -177,7 +177,7 @@ class TextEngine:
         self._end_thinking_if_due(reply)
 
     def _prefill_chunk(self, reply: Reply) -> None:
-        self._begun_steps = 0
+        self._begun_steps = 0  # whatever the backend had begun, it forgets now
         started_s = self._clock()
         length = self._backend.length(reply.slot)
         chunk = reply.sequence[length : length + self._backend.prefill_chunk_tokens]
@@ -277,7 +277,6 @@ class TextEngine:
         if reply not in self._live:
             return
         self._live.remove(reply)
-        self._begun_steps = 0
         cached: list[int] = []
         with contextlib.suppress(EngineError):
             # A run may have gone past a stop text: what lies behind the reply is forgotten.

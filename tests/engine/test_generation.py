@@ -623,6 +623,18 @@ def test_the_time_between_two_runs_counts_for_one_that_was_begun(tiny_tokenizer,
     assert ended[0].stats.decode_s == pytest.approx(1.0 * runs + 0.25 * (runs - 1))
 
 
+def test_the_time_of_a_prefill_within_a_reply_counts_once(tiny_tokenizer, spell):
+    clock = Clock()
+    control = GenerationControl()
+    backend = FakeBackend(spell("a"), capacity_tokens=256, chunk=200)
+    backend.before_prefill = lambda: clock.pass_s(3.0)
+    backend.before_decode = lambda: (clock.pass_s(1.0), control.answer_now())
+    engine = TextEngine(backend, tiny_tokenizer, "tiny", clock=clock)
+    stats = run(engine, request(thinking=ON, max_new_tokens=9), control)[-1].stats
+    assert len(backend.prefilled) == 2
+    assert stats.decode_s == pytest.approx(3.0 + 1.0 * len(backend.decoded))
+
+
 def test_the_time_of_a_run_counts_for_each_of_its_replies(tiny_tokenizer, spell):
     clock = Clock()
     backend = FakeBackend(spell("a"), capacity_tokens=256, max_sequences=2)

@@ -626,7 +626,7 @@ def test_the_time_between_two_runs_counts_for_one_that_was_begun(tiny_tokenizer,
 def test_the_time_of_a_prefill_within_a_reply_counts_once(tiny_tokenizer, spell):
     clock = Clock()
     control = GenerationControl()
-    backend = FakeBackend(spell("a"), capacity_tokens=256, chunk=200)
+    backend = FakeBackend(spell(THINK, "a"), capacity_tokens=256, chunk=200)
     backend.before_prefill = lambda: clock.pass_s(3.0)
     backend.before_decode = lambda: (clock.pass_s(1.0), control.answer_now())
     engine = TextEngine(backend, tiny_tokenizer, "tiny", clock=clock)

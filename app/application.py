@@ -25,6 +25,7 @@ from app.engine_thread import EngineFactory, EngineThread
 from app.error_text import COPY_DETAILS, USE_CPU
 from app.exchange_edits import ExchangeEdits
 from app.gpu_memory import read_gpu_memory
+from app.language import Language
 from app.logging_setup import UncaughtErrors
 from app.memory_estimate import estimate_memory
 from app.model_controller import Estimator, ModelController, ModelPorts
@@ -40,6 +41,7 @@ from app.model_records import (
 from app.notice_actions import AppActions, NoticeActions
 from app.paths import Paths, resource_dir
 from app.render.formulas import warm_up
+from app.settings import Settings
 from app.settings_controller import SettingsController
 from app.settings_file import LoadedProfile
 from app.status_board import StatusBoard
@@ -93,6 +95,8 @@ class Application(QObject):
         self._restart_wanted = False
         self.relaunch: Callable[[str, int], None] = lambda chat_id, restarts: None
         self.leave: Callable[[int], None] = QApplication.exit
+        self.language = Language(resource_dir() / "translations")
+        self.language.use(loaded.profile.settings.language)
         self.theme = Theme(resource_dir(), self)
         self.window = MainWindow(self.theme)
         self._calls = GuiCalls(self)
@@ -137,6 +141,7 @@ class Application(QObject):
         self.chat = ChatController(view, ports)
         self.edits = ExchangeEdits(view, ports, self.chat, self._jobs)
         self.settings.listen(self.models.on_settings_changed)
+        self.settings.listen(self._on_settings_changed)
         self.downloads = ModelDownloads(view, self.models)
         app_actions = AppActions(
             self.restart, self._copy_details, self.open_wizard, self._on_resume_download
@@ -239,6 +244,23 @@ class Application(QObject):
     def open_wizard(self) -> None:
         """Show the first-run wizard, which also adds and downloads models later on."""
         self.wizard.open(self.settings.settings.context_tokens)
+
+    def _on_settings_changed(self, old: Settings, new: Settings) -> None:
+        if self.language.use(new.language):
+            # Soon, not now: the menu of the setting that was changed is still closing.
+            QTimer.singleShot(0, self._speak_anew)
+
+    @Slot()
+    def _speak_anew(self) -> None:
+        if not self._closed:
+            self.window.speak_anew(self._show_again)
+
+    def _show_again(self) -> None:
+        """Tell a window of another language all that there is to see."""
+        self.models.show_again()
+        self._status.show_again()
+        self.chats.show_again()
+        self.chat.show_again()
 
     def _on_wizard_model(self, path: Path, model_id: str) -> None:
         if self.models.shelf.record(model_id) is None:

@@ -20,6 +20,7 @@ from app.conversation import Conversation, Exchange, Reply, ReplyStatus
 from app.conversation_list import ConversationList, StorePort, clean_text
 from app.engine_events import EnginePort, UnexpectedFailure
 from app.error_text import error_text
+from app.language import translate
 from app.model_controller import ModelController
 from app.running_reply import RunningReply
 from app.settings_controller import SettingsController
@@ -39,12 +40,16 @@ from engine.errors import EngineError, PromptTooLong
 LONG_REPLY_S = 10.0
 """A reply that took this long is announced; the window does so when it is in the background."""
 
-_PHASES = {
-    ChatState.PREFILLING: "Reading the chat",
-    ChatState.THINKING: "Thinking",
-    ChatState.ANSWERING: "Answering",
-    ChatState.STOPPING: "Stopping",
-}
+
+def _phase(state: ChatState) -> str:
+    """What the status bar calls it."""
+    phases = {
+        ChatState.PREFILLING: translate("Chat", "Reading the chat"),
+        ChatState.THINKING: translate("Chat", "Thinking"),
+        ChatState.ANSWERING: translate("Chat", "Answering"),
+        ChatState.STOPPING: translate("Chat", "Stopping"),
+    }
+    return phases.get(state, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +183,12 @@ class ChatController:
             case Failed():
                 self._on_failed(running, event.error)
 
+    def show_again(self) -> None:
+        """Show where the chat stands to a window that has forgotten it."""
+        if self._state is not ChatState.IDLE:
+            self._ports.status.change(phase=_phase(self._state))
+        self._show_state()
+
     def close(self) -> None:
         """Keep what has arrived of every reply; called after the engine thread has ended."""
         self._queue_over(list(self._queue), ReplyStatus.INTERRUPTED)
@@ -260,7 +271,11 @@ class ChatController:
         took_s = self._ports.clock() - running.started_at
         if took_s >= LONG_REPLY_S and not running.stopping:
             chat = self._ports.chats.get(running.conversation_id)
-            outcome = "The answer is ready." if not reply.error_text else "The reply failed."
+            outcome = (
+                translate("Chat", "The reply failed.")
+                if reply.error_text
+                else translate("Chat", "The answer is ready.")
+            )
             self._view.notify(chat.title if chat is not None else "", outcome)
         self._ports.chats.refresh()
         self._start_next()
@@ -323,7 +338,7 @@ class ChatController:
     def _set_state(self, state: ChatState) -> None:
         if state is not self._state:
             self._state = state
-            self._ports.status.change(phase=_PHASES.get(state, ""))
+            self._ports.status.change(phase=_phase(state))
             self._show_state()
 
     def _on_shown_changed(self, conversation_id: str) -> None:
@@ -344,8 +359,9 @@ class ChatController:
             return
         text, share = "", None
         if self._running is not None:
-            text = "Waiting for the answer in another chat"
+            text = translate("Chat", "Waiting for the answer in another chat")
         elif self._ports.models.loading is not None:
             label, share = self._ports.models.loading
-            text = f"Loading {label}: {share:.0%}"
+            words = translate("Chat", "Loading {model}: {percent}")
+            text = words.format(model=label, percent=f"{share:.0%}")
         self._view.show_wait(waiting.exchange_id, text, share)

@@ -169,6 +169,12 @@ class ConversationList:
             self._open[self._shown_id] = replace(self.shown, draft=draft)
             self._store.save_draft(self.shown)
 
+    def show_again(self) -> None:
+        """Show the chat and the list to a window that has forgotten them."""
+        self.showing(self._shown_id)
+        self._show(self._open[self._shown_id])
+        self.refresh()
+
     def refresh(self) -> None:
         """Show the list anew."""
         search = self._search

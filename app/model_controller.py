@@ -25,6 +25,7 @@ from app.engine_events import (
 )
 from app.error_text import CHOOSE_MODEL, RETRY, error_text, size_text
 from app.gpu_memory import GpuMemory
+from app.language import translate
 from app.memory_estimate import MemoryEstimate
 from app.model_records import LoadMarker, ModelRecord, ModelsOnDisk
 from app.model_shelf import LOADABLE, ModelShelf
@@ -118,6 +119,14 @@ class ModelController:
         )
         if missing is not None and missing.is_added:
             self._view.show_notice(_moved_away(missing))
+
+    def show_again(self) -> None:
+        """Show everything to a window that has forgotten it."""
+        self.shelf.show()
+        self._view.show_capabilities(self._possible(self.active_id))
+        self.refresh_estimate()
+        if self._load_id:
+            self._show_loading()
 
     def load_at_start(self) -> None:
         """Load the model of last time, unless the app died of loading it."""
@@ -292,10 +301,8 @@ class ModelController:
         self._view.hide_notice("reload")
         self.shelf.change(model_id, ModelState.LOADING)
         self._ports.marker.set(model_id)
-        # What was found at an earlier load holds; of a new model nothing is known yet.
-        possible = self._capabilities.get(model_id, frozenset(Capability))
-        self._view.show_capabilities(possible)
-        self._ports.status.change(phase=f"Loading {self.shelf.label(model_id)}")
+        self._view.show_capabilities(self._possible(model_id))
+        self._show_loading()
         self._load_control = self._ports.engine.load(
             LoadRequest(
                 self._load_id,
@@ -306,6 +313,14 @@ class ModelController:
             )
         )
         self.advanced()
+
+    def _show_loading(self) -> None:
+        words = translate("Models", "Loading {model}")
+        self._ports.status.change(phase=words.format(model=self.shelf.label(self._loading_id)))
+
+    def _possible(self, model_id: str) -> frozenset[Capability]:
+        """What an earlier load found; of a new model nothing is known yet."""
+        return self._capabilities.get(model_id, frozenset(Capability))
 
     def _forget_loaded(self) -> None:
         """No model can answer now; whichever could is on disk again."""

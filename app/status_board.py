@@ -26,3 +26,7 @@ class StatusBoard:
         if status != self._status:
             self._status = status
             self._view.show_status(status)
+
+    def show_again(self) -> None:
+        """Show it to a window that has forgotten it."""
+        self._view.show_status(self._status)

@@ -5,76 +5,68 @@ It satisfies `app.chat_view.ChatView`; its signals are the intentions listed the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
-from PySide6.QtCore import QByteArray, QEvent, QRect, Qt, Signal
-from PySide6.QtGui import QCloseEvent, QKeySequence, QResizeEvent, QShortcut
-from PySide6.QtWidgets import QApplication, QStackedWidget, QSystemTrayIcon, QVBoxLayout, QWidget
+from PySide6.QtCore import QByteArray, QEvent, QRect, QSignalBlocker, Qt
+from PySide6.QtGui import QCloseEvent, QResizeEvent
+from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
 from app.chat_view import ChatState, ModelChoice, Notice, Status
 from app.conversation import Conversation, ConversationSummary, Exchange
 from app.settings import Settings, WindowState, with_value
-from app.ui.composer import MAX_CHARS, Composer
+from app.ui.composer import Composer
 from app.ui.conversation_list import ConversationList
+from app.ui.desktop_notice import DesktopNotice
 from app.ui.empty_chat import EmptyChat
 from app.ui.header_bar import HeaderBar
+from app.ui.intentions import Intentions
 from app.ui.notice_bar import NoticeBar
 from app.ui.pane_share import PaneShare
 from app.ui.settings_panel import SettingsPanel
+from app.ui.shortcuts import make_shortcuts
 from app.ui.side_panels import SidePanels
 from app.ui.status_bar import StatusBar
 from app.ui.tab_order import move_focus
 from app.ui.theme import Theme
 from app.ui.transcript_view import TranscriptView
+from app.ui.window_notices import kept_back_notice, paste_notice, seed_notice
 from app.ui.window_place import place_first
 from engine.api import Capability, Channel
 
-KEPT_BACK_S = 6.0
 
-
-class MainWindow(QWidget):
-    """Signals: see `app.chat_view`.
+class MainWindow(Intentions):
+    """Places the parts; its signals are those of `Intentions`.
 
     Args:
         theme: colours, fonts and icons, shared with the wizard.
     """
-
-    submitted = Signal(str)
-    stop_requested = Signal()
-    answer_now_requested = Signal()
-    regenerate_requested = Signal(str)
-    edit_requested = Signal(str, str)
-    continue_requested = Signal(str)
-    reply_chosen = Signal(str, int)
-    question_chosen = Signal(str, int)
-    new_chat_requested = Signal()
-    conversation_selected = Signal(str)
-    rename_requested = Signal(str, str)
-    delete_requested = Signal(str)
-    undo_delete_requested = Signal(str)
-    search_changed = Signal(str)
-    draft_changed = Signal(str)
-    settings_changed = Signal(object)
-    model_selected = Signal(str)
-    add_model_requested = Signal()
-    remove_model_requested = Signal(str)
-    pause_download_requested = Signal(str)
-    resume_download_requested = Signal(str)
-    free_memory_requested = Signal()
-    action_requested = Signal(str)
-    closing = Signal()
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self._theme = theme
         self._settings = Settings()
         self._state = ChatState.IDLE
-        self._tray: QSystemTrayIcon | None = None
+        self._desktop = DesktopNotice(theme, self)
         self.setObjectName("window")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.setWindowTitle(self.tr("Thinkpane"))
         self._share = PaneShare(self)
-        self.header = HeaderBar(theme, self)
+        self._share.thinking_toggled.connect(self._on_thinking_shown)
+        self._frame = QVBoxLayout(self)
+        self._frame.setContentsMargins(0, 0, 0, 0)
+        self._build_parts()
+        theme.dress(self)
+        make_shortcuts(self, self._shortcuts())
+        metrics = theme.metrics
+        self.setMinimumSize(metrics.window_min_width, metrics.window_min_height)
+        self.resize(metrics.window_width, metrics.window_height)
+        self.composer.setFocus()
+
+    def _build_parts(self) -> None:
+        theme = self._theme
+        self._parts = QWidget(self)
+        self.header = HeaderBar(theme, self._parts)
         self.chats = ConversationList(theme)
         self.transcript = TranscriptView(theme, self._share)
         self.empty = EmptyChat(theme)
@@ -82,20 +74,15 @@ class MainWindow(QWidget):
         self.composer = Composer(theme)
         self.settings_panel = SettingsPanel(theme)
         self.panels = SidePanels(theme, self.chats, self._build_center(), self.settings_panel)
-        self.status = StatusBar(theme, self)
-        column = QVBoxLayout(self)
+        self.status = StatusBar(theme, self._parts)
+        column = QVBoxLayout(self._parts)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         column.addWidget(self.header)
         column.addWidget(self.panels, 1)
         column.addWidget(self.status)
-        theme.dress(self)
+        self._frame.addWidget(self._parts)
         self._connect_parts()
-        self._make_shortcuts()
-        metrics = theme.metrics
-        self.setMinimumSize(metrics.window_min_width, metrics.window_min_height)
-        self.resize(metrics.window_width, metrics.window_height)
-        self.composer.setFocus()
 
     def _build_center(self) -> QWidget:
         metrics = self._theme.metrics
@@ -138,24 +125,22 @@ class MainWindow(QWidget):
         transcript.seed_chosen.connect(self._on_seed)
         self.empty.suggestion_chosen.connect(self._on_suggestion)
         self.settings_panel.settings_changed.connect(self._on_settings)
-        self._share.thinking_toggled.connect(self._on_thinking_shown)
         self.header.list_button.clicked.connect(lambda: self.panels.toggle("left"))
         self.header.settings_button.clicked.connect(lambda: self.panels.toggle("right"))
 
-    def _make_shortcuts(self) -> None:
-        for keys, slot in (
-            ("Ctrl+B", lambda: self.panels.toggle("left")),
-            ("Ctrl+,", lambda: self.panels.toggle("right")),
-            ("Ctrl+T", self.toggle_thinking),
-            ("Ctrl+N", self._on_new_chat),
-            ("Ctrl+F", self._on_find),
-            ("Ctrl+L", self._on_composer_key),
-            ("Ctrl+M", self.header.picker.open_menu),
-            ("Ctrl+End", self.transcript.jump_to_latest),
-            ("Escape", self._on_escape),
-        ):
-            shortcut = QShortcut(QKeySequence(keys), self)
-            shortcut.activated.connect(slot)
+    def _shortcuts(self) -> dict[str, Callable[[], object]]:
+        """What each key of `app.ui.shortcuts` does; the parts may be made anew meanwhile."""
+        return {
+            "list": lambda: self.panels.toggle("left"),
+            "settings": lambda: self.panels.toggle("right"),
+            "thinking": self.toggle_thinking,
+            "new_chat": self._on_new_chat,
+            "find": self._on_find,
+            "composer": self._on_composer_key,
+            "models": lambda: self.header.picker.open_menu(),
+            "latest": lambda: self.transcript.jump_to_latest(),
+            "stop": self._on_escape,
+        }
 
     # What the controllers tell: app.chat_view.ChatView.
 
@@ -242,16 +227,7 @@ class MainWindow(QWidget):
 
     def notify(self, title: str, text: str) -> None:
         """Tell the desktop, if the window is not the one in use."""
-        if self.isActiveWindow():
-            return
-        QApplication.alert(self)
-        if not QSystemTrayIcon.isSystemTrayAvailable():
-            return
-        if self._tray is None:
-            self._tray = QSystemTrayIcon(self._theme.icon("thinking", "accent"), self)
-            self._tray.messageClicked.connect(self.activateWindow)
-        self._tray.show()
-        self._tray.showMessage(title, text)
+        self._desktop.show(title, text)
 
     def toggle_thinking(self) -> None:
         """Show or hide the thinking of all exchanges, as the key and the buttons do."""
@@ -288,6 +264,36 @@ class MainWindow(QWidget):
         opens = width >= self._theme.metrics.settings_open_from
         self.panels.restore("right", 0, collapsed=not opens)
 
+    def speak_anew(self, show_again: Callable[[], None]) -> None:
+        """Make every part anew, in the language now in use.
+
+        `show_again` is to show all that controllers know. What is typed, searched for and noticed
+        stays, and the place of panels and focus.
+        """
+        self.composer.flush_draft()
+        self.settings_panel.flush()
+        old, state, notices = self._parts, self.window_state(), self.notices.notices
+        open_sides = [key for key in ("left", "right") if self.panels.is_shown(key)]
+        search, place = self.chats.search.text(), self.settings_panel.place()
+        self.setWindowTitle(self.tr("Thinkpane"))
+        self._build_parts()
+        self._frame.removeWidget(old)
+        old.hide()
+        old.deleteLater()
+        self._fold(self.width())
+        self._frame.activate()
+        self.restore_window_state(replace(state, geometry=""))
+        for key in open_sides:
+            if not self.panels.is_shown(key):
+                self.panels.toggle(key)
+        with QSignalBlocker(self.chats.search):
+            self.chats.search.setText(search)
+        self.show_settings(self._settings)
+        show_again()
+        for notice in notices:
+            self.show_notice(notice)
+        self.settings_panel.restore_place(place)
+
     # What the parts want.
 
     def _show_page(self, has_exchanges: bool) -> None:
@@ -319,11 +325,7 @@ class MainWindow(QWidget):
 
     def _on_seed(self, seed: int) -> None:
         self._change(with_value(self._settings, "seed", seed))
-        text = self.tr(
-            "Seed {seed} is set. Regenerate repeats the answer as long as the other settings are "
-            "those it was made with."
-        )
-        self.show_notice(Notice("seed", text.format(seed=seed)))
+        self.show_notice(seed_notice(seed))
 
     def _on_thinking_shown(self, shown: bool) -> None:
         self._change(with_value(self._settings, "show_thinking", shown))
@@ -333,19 +335,10 @@ class MainWindow(QWidget):
         self.settings_changed.emit(settings)
 
     def _on_paste_refused(self, count: int) -> None:
-        text = self.tr(
-            "The text has {count} characters; a question holds {most}. Nothing was pasted."
-        )
-        self.show_notice(
-            Notice("paste", text.format(count=f"{count:,}", most=f"{MAX_CHARS:,}"), "warn")
-        )
+        self.show_notice(paste_notice(count))
 
     def _on_kept_back(self) -> None:
-        text = self.tr(
-            "A reply is still coming, so your question stays here. Send it afterwards, or stop the "
-            "reply with Esc."
-        )
-        self.show_notice(Notice("kept_back", text, timeout_s=KEPT_BACK_S))
+        self.show_notice(kept_back_notice())
 
     def _on_find(self) -> None:
         if not self.panels.is_shown("left"):
@@ -373,8 +366,11 @@ class MainWindow(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Fold what a narrow window has no room for."""
         super().resizeEvent(event)
+        self._fold(event.size().width())
+
+    def _fold(self, width: int) -> None:
         metrics = self._theme.metrics
-        folded = event.size().width() < metrics.fold_below
+        folded = width < metrics.fold_below
         self._share.set_folded(folded)
         self.composer.set_narrow(folded)
         self.empty.set_columns(1 if folded else metrics.suggestion_columns)
@@ -384,8 +380,8 @@ class MainWindow(QWidget):
     def changeEvent(self, event: QEvent) -> None:
         """Coming back to the window takes its tray message away."""
         super().changeEvent(event)
-        if event.type() == QEvent.Type.ActivationChange and self._tray is not None:
-            self._tray.setVisible(not self.isActiveWindow())
+        if event.type() == QEvent.Type.ActivationChange:
+            self._desktop.take_back()
 
     def closeEvent(self, event: QCloseEvent) -> None:
         """Tell what is still being typed, then that the window closes."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
 from app.setting_warnings import warnings
@@ -126,6 +126,19 @@ class SettingsPanel(QScrollArea):
         """Hand over what is still being typed."""
         for row in self.rows.values():
             row.flush()
+
+    def place(self) -> tuple[int, str]:
+        """How far it is scrolled, and the setting that has the focus ("" for none)."""
+        focused = (name for name, row in self.rows.items() if row.isAncestorOf(self.focusWidget()))
+        return self.verticalScrollBar().value(), next(focused, "")
+
+    def restore_place(self, place: tuple[int, str]) -> None:
+        """Go back to a place that `place` told."""
+        scroll, name = place
+        if name:
+            self.rows[name].input.setFocus()
+        # The bar has its range once the panel was laid out.
+        QTimer.singleShot(0, self, lambda: self.verticalScrollBar().setValue(scroll))
 
     def _on_value(self, name: str, value: object) -> None:
         if getattr(self._settings, name) == value:

@@ -81,7 +81,7 @@ def parse_arguments(argv: Sequence[str]) -> Arguments:
         "--device", choices=("auto", "cuda", "cpu"), help="what computes; kept as the setting"
     )
     parser.add_argument(
-        "--self-test", action="store_true", help="answer once with a tiny model, offscreen, and end"
+        "--self-test", action="store_true", help="answer once with the demo model, and end"
     )
     parser.add_argument(
         "--scripted", action="store_true", help="replay written replies instead of a model"

@@ -29,7 +29,7 @@ from app.ui import formula_source
 from engine.api import Channel, Engine
 from engine.errors import DeviceLost
 from engine.scripted_engine import ScriptedEngine, ScriptedReply, reply_of_texts
-from tests.app.make_self_test_model import FOLDER, write_self_test_model
+from tests.engine.models.tiny_model import make_tiny_model
 
 MODEL = ModelRecord("m1", "Model one", Path(sys.executable))
 LONG = reply_of_texts("Thinking " * 50, "Answer " * 500)
@@ -255,20 +255,20 @@ def test_an_uncaught_error_becomes_a_sentence_with_details_to_copy(runner, caplo
     assert "secret words" in errors.details
 
 
-def test_the_self_test_model_is_the_one_that_its_script_makes(tmp_path):
-    made = write_self_test_model(tmp_path / "model")
-    for file in made.iterdir():
-        assert (FOLDER / file.name).read_bytes() == file.read_bytes(), file.name
-    assert sum(file.stat().st_size for file in FOLDER.iterdir()) < 300_000
-
-
-def test_self_test_answers_through_the_real_engine(qtbot, capsys):
+def test_self_test_asks_the_demo_model_and_knows_the_answer(qtbot, capsys):
+    assert self_test_model().path.name == "demo_model"
     assert run_self_test() == 0
-    assert "self-test: ok" in capsys.readouterr().out
+    assert "self-test: ok, 48 + 76 = 124" in capsys.readouterr().out
+
+
+def test_self_test_fails_when_the_answer_is_wrong(qtbot, tmp_path, capsys):
+    untrained = ModelRecord("x", "X", make_tiny_model(tmp_path / "model"))
+    assert run_self_test(untrained) == 1
+    assert "expected '48 + 76 = 124', found" in capsys.readouterr().out
 
 
 def test_self_test_fails_with_the_reason_when_the_model_is_damaged(qtbot, tmp_path, capsys):
-    folder = write_self_test_model(tmp_path / "model")
+    folder = make_tiny_model(tmp_path / "model")
     (folder / "model.safetensors").write_bytes(b"nothing")
     model = self_test_model()
     damaged = ModelRecord(model.model_id, model.label, folder)
@@ -277,7 +277,7 @@ def test_self_test_fails_with_the_reason_when_the_model_is_damaged(qtbot, tmp_pa
 
 
 def test_self_test_fails_when_no_text_comes(qtbot, tmp_path, capsys):
-    folder = write_self_test_model(tmp_path / "model")
+    folder = make_tiny_model(tmp_path / "model")
     assert run_self_test(ModelRecord("x", "X", folder), timeout_s=0.0) == 1
     assert "no answer came" in capsys.readouterr().out
 

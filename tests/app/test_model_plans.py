@@ -62,9 +62,9 @@ def test_processor_needs_twice_the_weights_without_numba(
 
 
 def test_own_model_is_opened_and_named() -> None:
-    folder = resource_dir() / "self_test_model"
+    folder = resource_dir() / "demo_model"
     planned = plan_local_model(folder, 8192, report(gpu_bytes=None, ram_bytes=GB))
-    assert planned.label == "self_test_model"
+    assert planned.label == "demo_model"
     assert planned.fits
 
 

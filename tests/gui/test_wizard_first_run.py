@@ -1,6 +1,6 @@
 """The whole first run with real parts: clicks, jobs, download, sha256, engine thread, answer.
 
-Only the model host is a stand-in (on loopback), and the model is the tiny one of the self-test.
+Only the model host is a stand-in (on loopback); the model is the demo model of the app.
 """
 
 from __future__ import annotations
@@ -33,15 +33,16 @@ from engine.open_engine import open_engine
 from tests.engine.store.conftest import QUICK
 from tests.engine.store.fake_hub import FakeHub, Fault
 
-TINY_FOLDER = resource_dir() / "self_test_model"
+FOLDER = resource_dir() / "demo_model"
+FILES = sorted(file for pattern in ("*.json", "*.safetensors") for file in FOLDER.glob(pattern))
 
 
-def tiny_catalog_model() -> CatalogModel:
+def small_catalog_model() -> CatalogModel:
     files = [
         CatalogFile(path.name, path.stat().st_size, hashlib.sha256(path.read_bytes()).hexdigest())
-        for path in sorted(TINY_FOLDER.iterdir())
+        for path in FILES
     ]
-    return CatalogModel("tiny", "Tiny", "owner/tiny", "a" * 40, "MIT", tuple(files))
+    return CatalogModel("small", "Small", "owner/small", "a" * 40, "MIT", tuple(files))
 
 
 def build_engine(store: ModelStore, model: CatalogModel, request: LoadRequest) -> Engine:
@@ -54,7 +55,7 @@ class FirstRun:
     """The wizard and everything it needs, joined as the app joins them."""
 
     def __init__(self, folder: Path, qtbot: QtBot) -> None:
-        self.model = tiny_catalog_model()
+        self.model = small_catalog_model()
         self._qtbot = qtbot
         self._calls = GuiCalls()
         self._jobs = JobRunner(self._calls.post)
@@ -67,7 +68,7 @@ class FirstRun:
             catalog=(self.model,),
             demo_dir=None,
             check=partial(check_system, folder / "models", probe=GpuFacts),
-            plan_catalog=lambda _model, report: plan_local_model(TINY_FOLDER, 256, report),
+            plan_catalog=lambda _model, report: plan_local_model(FOLDER, 256, report),
             plan_local=lambda path, report: plan_local_model(path, 256, report),
         )
         theme = Theme(resource_dir())
@@ -122,7 +123,7 @@ def run(tmp_path: Path, qtbot: QtBot) -> Iterator[FirstRun]:
 
 @pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHub]:
-    with FakeHub({path.name: path.read_bytes() for path in TINY_FOLDER.iterdir()}) as running:
+    with FakeHub({path.name: path.read_bytes() for path in FILES}) as running:
         monkeypatch.setenv("HF_ENDPOINT", running.url)
         for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
             monkeypatch.delenv(name, raising=False)
@@ -154,7 +155,7 @@ def test_own_folder_answers_without_one_request(run: FirstRun, hub: FakeHub) -> 
     run.controller.start()
     run.press(WizardAction.NEXT)
     run.controller.on_option_chosen(PATH_ID)
-    run.window.path_chosen.emit(str(TINY_FOLDER))
+    run.window.path_chosen.emit(str(FOLDER))
     run.press(WizardAction.NEXT)
     run.wait_for_first_answer()
     assert hub.requests == []

@@ -21,7 +21,7 @@ from engine.api import (
 )
 from engine.errors import EngineError, LoadCancelled
 
-QUESTION = "Say hello in one sentence."
+QUESTION = "Hello, who are you?"
 _MAX_NEW_TOKENS = 80
 
 

@@ -649,7 +649,7 @@ def test_first_answer_loads_asks_and_shows_the_speed(wizard: Wizard) -> None:
     assert wizard.engine.requests == []
     controller.on_engine_event(ModelLoaded("1", INFO))
     (request,) = wizard.engine.requests
-    assert request.messages[0].text == "Say hello in one sentence."
+    assert request.messages[0].text == "Hello, who are you?"
     for text in ("Hello", " there."):
         controller.on_engine_event(Delta(request.request_id, Channel.ANSWER, text, 1))
     assert view.answer.share is None

@@ -135,7 +135,7 @@ def test_from_the_check_to_the_first_answer(run: FirstRun, hub: FakeHub) -> None
     run.controller.start()
     run.press(WizardAction.NEXT)
     run.press(WizardAction.NEXT)
-    run.wait_for_first_answer()
+    assert run.wait_for_first_answer().startswith("I am the demo model of Thinkpane")
     assert run.store.is_on_disk(run.model)
     run.press(WizardAction.START_CHATTING)
     assert not run.window.isVisible()

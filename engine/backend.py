@@ -64,6 +64,11 @@ class Backend(Protocol):
         """Number of slots."""
         ...
 
+    @property
+    def device_wait_s(self) -> float:
+        """Seconds that calls have waited for a device that works on its own; 0 for the CPU."""
+        ...
+
     def load(self, control: GenerationControl) -> Iterator[LoadProgress]:
         """Read the weights to the device. Raises LoadCancelled, NotEnoughMemory, ..."""
         ...

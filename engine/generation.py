@@ -131,6 +131,11 @@ class TextEngine:
             on_gpu=self._backend.on_gpu,
         )
 
+    @property
+    def device_wait_s(self) -> float:
+        """Seconds that the engine has waited for its device; all else is the host's own work."""
+        return self._backend.device_wait_s
+
     def count_tokens(self, messages: Sequence[ChatMessage]) -> int:
         """Tokens of the rendered conversation, up to where the reply would begin."""
         return len(self._tokenizer.render(messages, ThinkingParams()))

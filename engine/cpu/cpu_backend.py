@@ -98,6 +98,11 @@ class CpuBackend:
         """Bytes of the plan."""
         return self._plan
 
+    @property
+    def device_wait_s(self) -> float:
+        """0: the host itself computes."""
+        return 0.0
+
     def load(self, control: GenerationControl) -> Iterator[LoadProgress]:
         """Read the weights.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -62,6 +63,7 @@ class CudaBackend:
         self._use_cublas = use_cublas
         self._plan = plan_memory(files.config, capacity_tokens, "cuda", max_sequences)
         self._block: MemoryBlock | None = None
+        self._device_wait_s = 0.0
         self._forget_slots()
 
     def _forget_slots(self) -> None:
@@ -96,6 +98,11 @@ class CudaBackend:
     def memory(self) -> MemoryPlan:
         """Bytes of the plan; the one allocation has exactly as many."""
         return self._plan
+
+    @property
+    def device_wait_s(self) -> float:
+        """Seconds that `prefill` and `decode` have waited for the GPU."""
+        return self._device_wait_s
 
     def load(self, control: GenerationControl) -> Iterator[LoadProgress]:
         """Allocate, upload the weights, compile the kernels and capture the decode step.
@@ -192,7 +199,7 @@ class CudaBackend:
             self._lengths[slot] = first + rows
             if not sample:
                 # Cancel between chunks is only as quick as the device is caught up.
-                self._stream.synchronize()
+                self._wait()
                 return None
             self._sampler.arm(slot, first + rows, capacity, ())
             self._decode.set_rows([slot], [0], [first + rows - 1])
@@ -203,6 +210,7 @@ class CudaBackend:
                 self._decode.row_slots,
                 1,
             )
+            self._wait()
             token = self._sampler.collect(slot)[0]
         self._pending[slot] = token.token_id
         return token
@@ -238,12 +246,18 @@ class CudaBackend:
             positions = [self._lengths[slot] for slot in live]
             self._decode.set_rows(live, list(pending.values()), positions)
             self._decode.run(len(live), steps, self._stream)
+            self._wait()
             for slot in live:
                 sampled[slot] = self._sampler.collect(slot)
         for slot in live:
             self._lengths[slot] += len(sampled[slot])
             self._pending[slot] = sampled[slot][-1].token_id
         return sampled
+
+    def _wait(self) -> None:
+        since_s = time.perf_counter()
+        self._stream.synchronize()
+        self._device_wait_s += time.perf_counter() - since_s
 
     def close(self) -> None:
         """Free the allocation; `load` may follow again, with empty slots."""

@@ -25,7 +25,7 @@ from app.engine_thread import EngineFactory, EngineThread
 from app.error_text import COPY_DETAILS, USE_CPU
 from app.exchange_edits import ExchangeEdits
 from app.gpu_memory import read_gpu_memory
-from app.language import Language
+from app.language import Language, translate
 from app.logging_setup import UncaughtErrors
 from app.memory_estimate import estimate_memory
 from app.model_controller import Estimator, ModelController, ModelPorts
@@ -278,9 +278,9 @@ class Application(QObject):
     def _on_add_model(self) -> None:
         path, _ = QFileDialog.getOpenFileName(
             self.window,
-            "Choose a GGUF file, or config.json of a model folder",
+            translate("App", "Choose a GGUF file, or config.json of a model folder"),
             str(Path.home()),
-            "Models (*.gguf config.json)",
+            translate("App", "Models (*.gguf config.json)"),
         )
         if path:
             chosen = Path(path)
@@ -319,9 +319,10 @@ class Application(QObject):
         self._calls.post(self._show_uncaught_error)
 
     def _show_uncaught_error(self) -> None:
-        text = (
-            "Something went wrong that Thinkpane did not expect. Your chats are kept; if it "
-            "happens again, restart it and report the details."
+        text = translate(
+            "App",
+            "Something went wrong that Thinkpane did not expect. Your chats are kept; if "
+            "it happens again, restart it and report the details.",
         )
         self.window.show_notice(Notice("uncaught", text, "error", (COPY_DETAILS,)))
 
@@ -338,10 +339,11 @@ class Application(QObject):
     def restart(self) -> None:
         """Close and start again in the same chat; not without end."""
         if self._restarts >= MAX_RESTARTS:
-            text = (
-                f"Thinkpane was restarted {MAX_RESTARTS} times and the GPU still does not answer. "
-                "Your chats are kept; restart the computer, or use the processor."
-            )
+            text = translate(
+                "App",
+                "Thinkpane was restarted {max_restarts} times and the GPU still does not "
+                "answer. Your chats are kept; restart the computer, or use the processor.",
+            ).format(max_restarts=MAX_RESTARTS)
             self.window.show_notice(Notice("restart", text, "error", (USE_CPU,)))
             return
         self._restart_wanted = True

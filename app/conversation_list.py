@@ -12,6 +12,7 @@ from typing import Protocol, TypeVar
 from app.chat_view import ChatView, Notice
 from app.conversation import Conversation, ConversationSummary, StreamedText
 from app.conversation_store import ConversationStore
+from app.language import translate
 
 T = TypeVar("T")
 
@@ -212,7 +213,9 @@ class ConversationList:
         if conversation_id != self._wanted_id or conversation_id == self._shown_id:
             return  # the user has gone on to another chat meanwhile
         if conversation is None:
-            self._view.show_notice(Notice("missing", "This chat is no longer there.", "warn"))
+            self._view.show_notice(
+                Notice("missing", translate("Chat", "This chat is no longer there."), "warn")
+            )
             self.refresh()
             return
         self._show(conversation)

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from app.language import translate
 from app.system_check import gigabytes
 from app.wizard_view import FileRow, FileState
 from engine.api import DownloadProgress
 from engine.models.model_catalog import CatalogFile, CatalogModel
 
 _SMALL_FILE_BYTES = 100_000
-_SMALL_FILES_LABEL = "config and templates"
 
 
 def amount_text(done_bytes: int, total_bytes: int) -> str:
     """Both in the unit of the total, as in "648 of 1,503 MB"."""
+    unit, scale, decimals = "MB", 1e6, 0
     if total_bytes < 1_000_000:
-        return f"{done_bytes / 1e3:,.0f} of {total_bytes / 1e3:,.0f} KB"
-    if total_bytes < 100_000_000:
-        return f"{done_bytes / 1e6:,.1f} of {total_bytes / 1e6:,.1f} MB"
-    return f"{done_bytes / 1e6:,.0f} of {total_bytes / 1e6:,.0f} MB"
+        unit, scale, decimals = "KB", 1e3, 0
+    elif total_bytes < 100_000_000:
+        unit, scale, decimals = "MB", 1e6, 1
+    done, total = (f"{each / scale:,.{decimals}f}" for each in (done_bytes, total_bytes))
+    words = translate("Downloads", "{done} of {total} {unit}")
+    return words.format(done=done, total=total, unit=unit)
 
 
 def file_rows(
@@ -30,14 +33,14 @@ def file_rows(
     large = [file for file in model.files if file.size_bytes >= _SMALL_FILE_BYTES]
     rows = [_row(file.name, [file], done, checked) for file in reversed(large)]
     if small:
-        label = small[0].name if len(small) == 1 else _SMALL_FILES_LABEL
+        label = small[0].name if len(small) == 1 else translate("Downloads", "config and templates")
         rows.append(_row(label, small, done, checked))
     return tuple(rows)
 
 
 def total_row(model: CatalogModel, done: Mapping[str, int]) -> FileRow:
     """All files together."""
-    return _row("All files", list(model.files), done, frozenset())
+    return _row(translate("Downloads", "All files"), list(model.files), done, frozenset())
 
 
 def _row(
@@ -46,7 +49,12 @@ def _row(
     total_bytes = sum(file.size_bytes for file in files)
     done_bytes = sum(min(done.get(file.name, 0), file.size_bytes) for file in files)
     if all(file.name in checked for file in files):
-        return FileRow(label, 1.0, f"{gigabytes(total_bytes)}, checked", FileState.CHECKED)
+        return FileRow(
+            label,
+            1.0,
+            translate("Downloads", "{size}, checked").format(size=gigabytes(total_bytes)),
+            FileState.CHECKED,
+        )
     state = FileState.RUNNING if done_bytes else FileState.WAITING
     share = done_bytes / total_bytes if total_bytes else 0.0
     return FileRow(label, share, amount_text(done_bytes, total_bytes), state)
@@ -65,30 +73,48 @@ def speed_text(progress: DownloadProgress) -> str:
 def left_or_waiting_text(progress: DownloadProgress) -> str:
     """For a narrow place: the time left, or that the network is waited for; empty if unknown."""
     if progress.waiting_for:
-        return "waiting for the network"
+        return translate("Downloads", "waiting for the network")
     return "" if progress.seconds_left is None else time_left_text(progress.seconds_left)
 
 
 def time_left_text(seconds: float) -> str:
     """Rounded so that it does not flicker: "less than a minute left", "about 3 minutes left"."""
     if seconds < 60:
-        return "less than a minute left"
+        return translate("Downloads", "less than a minute left")
     minutes = round(seconds / 60)
     if minutes < 60:
-        return f"about {minutes} minute{'s' if minutes > 1 else ''} left"
+        return _about(
+            minutes,
+            translate("Downloads", "about 1 minute left"),
+            translate("Downloads", "about {count} minutes left"),
+        )
     hours = round(seconds / 3600)
     if hours < 48:
-        return f"about {hours} hour{'s' if hours > 1 else ''} left"
-    return "more than two days left"
+        return _about(
+            hours,
+            translate("Downloads", "about 1 hour left"),
+            translate("Downloads", "about {count} hours left"),
+        )
+    return translate("Downloads", "more than two days left")
+
+
+def _about(count: int, one: str, many: str) -> str:
+    return one if count == 1 else many.format(count=count)
 
 
 def waiting_text(progress: DownloadProgress) -> str:
     """What is waited for, and when the next try is; empty while bytes arrive."""
     if not progress.waiting_for:
         return ""
-    retry = (
-        f"; trying again in {max(1, round(progress.retry_in_s))} s"
-        if progress.retry_in_s is not None
-        else ""
+    if progress.retry_in_s is None:
+        words = translate(
+            "Downloads", "Waiting for the network ({reason}). What has arrived is kept."
+        )
+        return words.format(reason=progress.waiting_for)
+    words = translate(
+        "Downloads",
+        "Waiting for the network ({reason}); trying again in {seconds} s. What has arrived is "
+        "kept.",
     )
-    return f"Waiting for the network ({progress.waiting_for}){retry}. What has arrived is kept."
+    seconds = max(1, round(progress.retry_in_s))
+    return words.format(reason=progress.waiting_for, seconds=seconds)

@@ -10,18 +10,26 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.engine_events import UnexpectedFailure
+from app.language import QT_TRANSLATE_NOOP, translate
 from engine import errors
 
 Action = tuple[str, str]
+"""Its id, and what its button says, which the bar of notices translates."""
 
-RETRY: Action = ("retry", "Try again")
-RESTART: Action = ("restart", "Restart Thinkpane")
-LEAVE_OUT: Action = ("leave_out_oldest", "Leave out the oldest exchanges")
-USE_CPU: Action = ("use_cpu", "Use the processor")
-SHORTER_CONTEXT: Action = ("halve_context", "Halve the context length")
-CHOOSE_MODEL: Action = ("choose_model", "Choose another model")
-DOWNLOAD_AGAIN: Action = ("download_model", "Download again")
-COPY_DETAILS: Action = ("copy_details", "Copy details")
+RETRY: Action = ("retry", QT_TRANSLATE_NOOP("Actions", "Try again"))
+RESTART: Action = ("restart", QT_TRANSLATE_NOOP("Actions", "Restart Thinkpane"))
+LEAVE_OUT: Action = (
+    "leave_out_oldest",
+    QT_TRANSLATE_NOOP("Actions", "Leave out the oldest exchanges"),
+)
+USE_CPU: Action = ("use_cpu", QT_TRANSLATE_NOOP("Actions", "Use the processor"))
+SHORTER_CONTEXT: Action = (
+    "halve_context",
+    QT_TRANSLATE_NOOP("Actions", "Halve the context length"),
+)
+CHOOSE_MODEL: Action = ("choose_model", QT_TRANSLATE_NOOP("Actions", "Choose another model"))
+DOWNLOAD_AGAIN: Action = ("download_model", QT_TRANSLATE_NOOP("Actions", "Download again"))
+COPY_DETAILS: Action = ("copy_details", QT_TRANSLATE_NOOP("Actions", "Copy details"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,151 +57,216 @@ def error_text(error: errors.EngineError) -> ErrorText:
 
 def _unexpected(error: errors.EngineError) -> ErrorText:
     return ErrorText(
-        f"Something went wrong that Thinkpane did not expect ({str(error)[:200]}). What had "
-        "arrived is kept; try again.",
+        translate(
+            "Errors",
+            "Something went wrong that Thinkpane did not expect ({reason}). What had "
+            "arrived is kept; try again.",
+        ).format(reason=str(error)[:200]),
         (RETRY, COPY_DETAILS),
     )
 
 
 def _bad_request(error: errors.BadRequest) -> ErrorText:
     return ErrorText(
-        f"The value of {error.field} cannot be used: expected {error.expected}, found "
-        f"{str(error.value)[:60]}. Your question is kept; correct the setting and try again.",
+        translate(
+            "Errors",
+            "The value of {field} cannot be used: expected {expected}, found {value}. "
+            "Your question is kept; correct the setting and try again.",
+        ).format(field=error.field, expected=error.expected, value=str(error.value)[:60]),
         (RETRY,),
     )
 
 
 def _bad_model_file(error: errors.BadModelFile) -> ErrorText:
     return ErrorText(
-        f"A model file is damaged: {error.path}: {error.reason}. Your chats are untouched; "
-        "download the model again or choose another one.",
+        translate(
+            "Errors",
+            "A model file is damaged: {path}: {reason}. Your chats are untouched; "
+            "download the model again or choose another one.",
+        ).format(path=error.path, reason=error.reason),
         (DOWNLOAD_AGAIN, CHOOSE_MODEL),
     )
 
 
 def _model_file_missing(error: errors.ModelFileMissing) -> ErrorText:
     return ErrorText(
-        f"{error.path} is missing; it is needed for {error.needed_for}. Your chats are untouched; "
-        "put the file back, download the model again, or choose another one.",
+        translate(
+            "Errors",
+            "{path} is missing; it is needed for {needed_for}. Your chats are untouched; "
+            "put the file back, download the model again, or choose another one.",
+        ).format(path=error.path, needed_for=error.needed_for),
         (DOWNLOAD_AGAIN, CHOOSE_MODEL),
     )
 
 
 def _unsupported_model(error: errors.UnsupportedModel) -> ErrorText:
     return ErrorText(
-        f"This model cannot be used: {error}. Your chats are untouched; choose another model.",
+        translate(
+            "Errors",
+            "This model cannot be used: {error}. Your chats are untouched; choose another model.",
+        ).format(error=error),
         (CHOOSE_MODEL,),
     )
 
 
 def _prompt_too_long(error: errors.PromptTooLong) -> ErrorText:
     return ErrorText(
-        f"This chat has {error.tokens:,} tokens, and the model can see {error.limit:,} at once. "
-        "Your question is kept; leave out the oldest exchanges, or set a longer context.",
+        translate(
+            "Errors",
+            "This chat has {tokens:,} tokens, and the model can see {limit:,} at once. "
+            "Your question is kept; leave out the oldest exchanges, or set a longer "
+            "context.",
+        ).format(tokens=error.tokens, limit=error.limit),
         (LEAVE_OUT,),
     )
 
 
 def _numerical_error(error: errors.NumericalError) -> ErrorText:
     return ErrorText(
-        f"The model computed a value that is not a number (in {error.where}), so the reply was "
-        "ended instead of going on wrongly. What had arrived is kept; try again.",
+        translate(
+            "Errors",
+            "The model computed a value that is not a number (in {where}), so the reply "
+            "was ended instead of going on wrongly. What had arrived is kept; try again.",
+        ).format(where=error.where),
         (RETRY,),
     )
 
 
 def _not_enough_memory(error: errors.NotEnoughMemory) -> ErrorText:
     return ErrorText(
-        f"The model needs {size_text(error.needed_bytes)} on {error.device}, and "
-        f"{size_text(error.free_bytes)} are free. Nothing was lost; close other programs that use "
-        "this memory, or set a shorter context.",
+        translate(
+            "Errors",
+            "The model needs {needed} on {device}, and {free} are free. Nothing was "
+            "lost; close other programs that use this memory, or set a shorter context.",
+        ).format(
+            needed=size_text(error.needed_bytes),
+            device=error.device,
+            free=size_text(error.free_bytes),
+        ),
         (RETRY, SHORTER_CONTEXT),
     )
 
 
 def _no_cuda_device(error: errors.NoCudaDevice) -> ErrorText:
     return ErrorText(
-        f"No NVIDIA GPU can be used: {error.reason}. Your chats are untouched; Thinkpane can "
-        "answer on the processor, more slowly.",
+        translate(
+            "Errors",
+            "No NVIDIA GPU can be used: {reason}. Your chats are untouched; Thinkpane "
+            "can answer on the processor, more slowly.",
+        ).format(reason=error.reason),
         (USE_CPU, RETRY),
     )
 
 
 def _driver_too_old(error: errors.DriverTooOld) -> ErrorText:
     return ErrorText(
-        f"The NVIDIA driver is too old: {error.found} is installed, {error.needed} or newer is "
-        "needed. Your chats are untouched; update the driver, or use the processor meanwhile.",
+        translate(
+            "Errors",
+            "The NVIDIA driver is too old: {found} is installed, {needed} or newer is "
+            "needed. Your chats are untouched; update the driver, or use the processor "
+            "meanwhile.",
+        ).format(found=error.found, needed=error.needed),
         (USE_CPU, RETRY),
     )
 
 
 def _kernel_compile_error(error: errors.KernelCompileError) -> ErrorText:
     return ErrorText(
-        f"The program for the GPU ({error.file}) could not be built on this computer. Your chats "
-        "are untouched; use the processor meanwhile, and report this with the details.",
+        translate(
+            "Errors",
+            "The program for the GPU ({file}) could not be built on this computer. Your "
+            "chats are untouched; use the processor meanwhile, and report this with the "
+            "details.",
+        ).format(file=error.file),
         (USE_CPU, COPY_DETAILS),
     )
 
 
 def _device_lost(error: errors.DeviceLost) -> ErrorText:
     return ErrorText(
-        f"The GPU stopped answering ({error.reason}). Every word is kept; restart Thinkpane to go "
-        "on in this chat.",
+        translate(
+            "Errors",
+            "The GPU stopped answering ({reason}). Every word is kept; restart Thinkpane "
+            "to go on in this chat.",
+        ).format(reason=error.reason),
         (RESTART,),
     )
 
 
 def _load_cancelled(error: errors.LoadCancelled) -> ErrorText:
-    return ErrorText("Loading the model was stopped. Your question is kept.", (RETRY,))
+    return ErrorText(
+        translate("Errors", "Loading the model was stopped. Your question is kept."), (RETRY,)
+    )
 
 
 def _download_failed(error: errors.DownloadFailed) -> ErrorText:
     kept = (
-        f"{size_text(error.kept_bytes)} of it are kept" if error.kept_bytes else "Nothing is lost"
+        translate("Errors", "{kept} of it are kept").format(kept=size_text(error.kept_bytes))
+        if error.kept_bytes
+        else translate("Errors", "Nothing is lost")
     )
     return ErrorText(
-        f"{error.file} could not be downloaded: {error.reason}. {kept}; check the connection and "
-        "try again to go on from there.",
+        translate(
+            "Errors",
+            "{file} could not be downloaded: {reason}. {kept}; check the connection and "
+            "try again to go on from there.",
+        ).format(file=error.file, reason=error.reason, kept=kept),
         (DOWNLOAD_AGAIN,),
     )
 
 
 def _download_cancelled(error: errors.DownloadCancelled) -> ErrorText:
     return ErrorText(
-        f"The download of {error.file} was stopped. What had arrived is kept; it goes on from "
-        "there when you start it again.",
+        translate(
+            "Errors",
+            "The download of {file} was stopped. What had arrived is kept; it goes on "
+            "from there when you start it again.",
+        ).format(file=error.file),
         (DOWNLOAD_AGAIN,),
     )
 
 
 def _checksum_mismatch(error: errors.ChecksumMismatch) -> ErrorText:
     return ErrorText(
-        f"{error.file} is not the file it should be (its sha256 is {error.found[:12]}…, expected "
-        f"{error.expected[:12]}…). It is not used; your chats are untouched. Download it again.",
+        translate(
+            "Errors",
+            "{file} is not the file it should be (its sha256 is {found}…, expected "
+            "{expected}…). It is not used; your chats are untouched. Download it again.",
+        ).format(file=error.file, found=error.found[:12], expected=error.expected[:12]),
         (DOWNLOAD_AGAIN,),
     )
 
 
 def _not_enough_disk(error: errors.NotEnoughDisk) -> ErrorText:
     return ErrorText(
-        f"The disk of {error.path} has {size_text(error.free_bytes)} free, and "
-        f"{size_text(error.needed_bytes)} are needed. What had arrived is kept; free some space "
-        "and try again.",
+        translate(
+            "Errors",
+            "The disk of {path} has {free} free, and {needed} are needed. What had "
+            "arrived is kept; free some space and try again.",
+        ).format(
+            path=error.path, free=size_text(error.free_bytes), needed=size_text(error.needed_bytes)
+        ),
         (DOWNLOAD_AGAIN,),
     )
 
 
 def _folder_not_writable(error: errors.FolderNotWritable) -> ErrorText:
     return ErrorText(
-        f"{error.path} cannot be written to ({error.reason}). Nothing was changed; make the folder "
-        "writable, or start Thinkpane with --profile and another folder.",
+        translate(
+            "Errors",
+            "{path} cannot be written to ({reason}). Nothing was changed; make the "
+            "folder writable, or start Thinkpane with --profile and another folder.",
+        ).format(path=error.path, reason=error.reason),
     )
 
 
 def _store_busy(error: errors.StoreBusy) -> ErrorText:
     return ErrorText(
-        f"Another Thinkpane is downloading into {error.path}. Nothing was changed; wait for it, or "
-        "close it and try again.",
+        translate(
+            "Errors",
+            "Another Thinkpane is downloading into {path}. Nothing was changed; wait for "
+            "it, or close it and try again.",
+        ).format(path=error.path),
         (DOWNLOAD_AGAIN,),
     )
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.error_text import error_text, size_text
-from app.gpu_memory import GpuMemory, read_gpu_memory
+from app.gpu_memory import read_gpu_memory
+from app.language import translate
 from engine.errors import EngineError
 
 
@@ -30,23 +31,33 @@ def estimate_memory(path: Path, device: str, capacity_tokens: int) -> MemoryEsti
         plan = describe_memory(path, capacity_tokens, "cuda" if on_gpu else "cpu")
     except EngineError as error:
         return MemoryEstimate(error_text(error).text, fits=False)
-    parts = (
-        f"{size_text(plan.total_bytes)} needed: {size_text(plan.weights_bytes)} weights, "
-        f"{size_text(plan.kv_cache_bytes)} for {capacity_tokens:,} tokens of chat, "
-        f"{size_text(plan.workspace_bytes)} work space"
+    parts = translate(
+        "Models",
+        "{total} needed: {weights} weights, {kv_cache} for {capacity_tokens:,} "
+        "tokens of chat, {workspace} work space.",
+    ).format(
+        total=size_text(plan.total_bytes),
+        weights=size_text(plan.weights_bytes),
+        kv_cache=size_text(plan.kv_cache_bytes),
+        capacity_tokens=capacity_tokens,
+        workspace=size_text(plan.workspace_bytes),
     )
     if on_gpu and gpu is None:
-        return MemoryEstimate(f"{parts}. No NVIDIA GPU was found.", fits=False)
-    free_bytes, place = _free(gpu) if gpu is not None else (free_ram_bytes(), "in main memory")
+        return MemoryEstimate(
+            f"{parts} {translate('Models', 'No NVIDIA GPU was found.')}", fits=False
+        )
+    if gpu is None:
+        free_bytes = free_ram_bytes()
+        free = translate("Models", "{size} free in main memory.").format(size=size_text(free_bytes))
+    else:
+        free_bytes = gpu.total_bytes - gpu.used_bytes
+        words = translate("Models", "{size} free on the {gpu}.")
+        free = words.format(size=size_text(free_bytes), gpu=gpu.name)
     fits = plan.total_bytes <= free_bytes
-    verdict = "" if fits else " This does not fit; set a shorter context or free memory."
-    return MemoryEstimate(f"{parts}. {size_text(free_bytes)} free {place}.{verdict}", fits)
+    advice = translate("Models", "This does not fit; set a shorter context or free memory.")
+    return MemoryEstimate(" ".join((parts, free) if fits else (parts, free, advice)), fits)
 
 
 def no_estimate(path: Path, device: str, capacity_tokens: int) -> MemoryEstimate:
     """For what has no weights: nothing is said."""
     return MemoryEstimate("", fits=True)
-
-
-def _free(gpu: GpuMemory) -> tuple[int, str]:
-    return gpu.total_bytes - gpu.used_bytes, f"on the {gpu.name}"

@@ -25,7 +25,7 @@ from app.engine_events import (
 )
 from app.error_text import CHOOSE_MODEL, RETRY, error_text, size_text
 from app.gpu_memory import GpuMemory
-from app.language import translate
+from app.language import QT_TRANSLATE_NOOP, translate
 from app.memory_estimate import MemoryEstimate
 from app.model_records import LoadMarker, ModelRecord, ModelsOnDisk
 from app.model_shelf import LOADABLE, ModelShelf
@@ -35,7 +35,9 @@ from app.status_board import StatusBoard
 from engine.api import Capability, EngineInfo, GenerationControl
 from engine.errors import EngineError, LoadCancelled
 
-NO_MODEL = "There is no model on this computer yet. Your question is kept."
+NO_MODEL = QT_TRANSLATE_NOOP(
+    "Models", "There is no model on this computer yet. Your question is kept."
+)
 Estimator = Callable[[Path, str, int], MemoryEstimate]
 
 
@@ -134,16 +136,18 @@ class ModelController:
         self._ports.marker.clear()
         if died_of and died_of == self.active_id:
             label = self.shelf.label(died_of)
-            text = (
-                f"Thinkpane ended unexpectedly while it loaded {label}, so it was not loaded again "
-                "by itself. Your chats are untouched; try again, or choose another model."
-            )
+            text = translate(
+                "Models",
+                "Thinkpane ended unexpectedly while it loaded {label}, so it was not loaded "
+                "again by itself. Your chats are untouched; try again, or choose another "
+                "model.",
+            ).format(label=label)
             self._view.show_notice(Notice("model", text, "warn", (RETRY, CHOOSE_MODEL)))
             self.failed(text)
         elif self.state(self.active_id) in LOADABLE:
             self._load(self.active_id)
         elif self.state(self.active_id) is ModelState.ABSENT:
-            self.failed(NO_MODEL)
+            self.failed(translate("Models", NO_MODEL))
 
     def select(self, model_id: str) -> None:
         """Use this model: load it, or offer its download where it is absent."""
@@ -178,7 +182,7 @@ class ModelController:
         if state in LOADABLE:
             self._load(self.active_id)
         elif state is ModelState.ABSENT:
-            self.failed(NO_MODEL)
+            self.failed(translate("Models", NO_MODEL))
             self._offer(self.active_id)
         return False
 
@@ -222,8 +226,8 @@ class ModelController:
         if (new.device, new.context_tokens) == self._loaded_with:
             self._view.hide_notice("reload")  # changed back: what is loaded is what is wanted
         elif self._info is not None:
-            text = "The change takes effect when the model is loaded again."
-            actions = (("reload_model", "Reload model"),)
+            text = translate("Models", "The change takes effect when the model is loaded again.")
+            actions = (("reload_model", QT_TRANSLATE_NOOP("Actions", "Reload model")),)
             self._view.show_notice(Notice("reload", text, actions=actions))
 
     def refresh_estimate(self) -> None:
@@ -244,7 +248,9 @@ class ModelController:
             return
         if model_id == self.active_id:
             if self._users:
-                text = f"{record.label} is answering. Stop the reply first, then remove it."
+                text = translate(
+                    "Models", "{label} is answering. Stop the reply first, then remove it."
+                ).format(label=record.label)
                 self._view.show_notice(Notice("removed", text, "warn"))
                 return
             if self._info is not None or self._load_id:
@@ -256,7 +262,9 @@ class ModelController:
             self._ports.settings.set_active_model(self.active_id)
             self.shelf.show()
             self.refresh_estimate()
-        text = f"{record.label} is off the list. Its files stay at {record.path}."
+        text = translate("Models", "{label} is off the list. Its files stay at {path}.").format(
+            label=record.label, path=record.path
+        )
         self._view.show_notice(Notice("removed", text))
 
     def on_worker_event(
@@ -270,7 +278,8 @@ class ModelController:
                     self._forget_loaded()
             case LoadAdvanced() if event.load_id == self._load_id:
                 done, total = event.progress.done_bytes, event.progress.total_bytes
-                detail = f"{size_text(done)} of {size_text(total)}"
+                words = translate("Models", "{done} of {total}")
+                detail = words.format(done=size_text(done), total=size_text(total))
                 self.shelf.change(
                     self._loading_id, ModelState.LOADING, done / max(1, total), detail
                 )
@@ -380,8 +389,9 @@ class ModelController:
 
 
 def _moved_away(record: ModelRecord) -> Notice:
-    text = (
-        f"{record.label} is no longer at {record.path}. Your chats are untouched; put it back, or "
-        "choose another model."
-    )
+    text = translate(
+        "Models",
+        "{label} is no longer at {path}. Your chats are untouched; put it back, or "
+        "choose another model.",
+    ).format(label=record.label, path=record.path)
     return Notice("missing-model", text, "warn", (CHOOSE_MODEL,))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from app.chat_view import ChatView, ModelState, Notice
-from app.error_text import error_text
+from app.error_text import RETRY, error_text
+from app.language import translate
 from app.model_controller import ModelController
 from engine.errors import DownloadCancelled, EngineError
 
@@ -33,7 +34,7 @@ class ModelDownloads:
         self.on_stopped(model_id, share)
         if shown or isinstance(error, DownloadCancelled):
             return
-        actions = ((f"resume_download:{model_id}", "Try again"),)
+        actions = ((f"resume_download:{model_id}", RETRY[1]),)
         self._view.show_notice(Notice("download", error_text(error).text, "error", actions))
 
     def on_complete(self, model_id: str) -> None:
@@ -45,4 +46,6 @@ class ModelDownloads:
         if not in_use:
             models.select(model_id)
         elif others:
-            self._view.notify(models.shelf.label(model_id), "The model is ready to be used.")
+            self._view.notify(
+                models.shelf.label(model_id), translate("Models", "The model is ready to be used.")
+            )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from app.language import translate
 from app.system_check import SystemReport, gigabytes
 from engine.api import MemoryPlan
 from engine.cpu.cpu_backend import cpu_weight_dtype
@@ -60,22 +61,39 @@ def _planned(
     fits_cpu = on_cpu.total_bytes <= report.free_ram_bytes
     free_gpu_bytes = report.gpu.free_bytes
     if not report.gpu_usable or free_gpu_bytes is None:
-        text = _sentence(on_cpu, capacity_tokens, "main memory", report.free_ram_bytes)
-        advice = "" if fits_cpu else " That is too little: close other programs and check again."
-        return PlannedModel(label, text + advice, fits_cpu)
+        where = translate("Models", "main memory")
+        text = _sentence(on_cpu, capacity_tokens, where, report.free_ram_bytes)
+        advice = translate("Models", "That is too little: close other programs and check again.")
+        return PlannedModel(label, text if fits_cpu else f"{text} {advice}", fits_cpu)
     on_gpu = plan_memory(config, capacity_tokens, "cuda")
-    text = _sentence(on_gpu, capacity_tokens, "GPU memory", free_gpu_bytes)
+    text = _sentence(on_gpu, capacity_tokens, translate("Models", "GPU memory"), free_gpu_bytes)
     if on_gpu.total_bytes <= free_gpu_bytes:
         return PlannedModel(label, text, fits=True)
-    other = "choose the processor in the settings" if fits_cpu else "check again"
-    joint = "or" if fits_cpu else "and"
-    advice = f" That is too little: close programs that use the GPU {joint} {other}."
-    return PlannedModel(label, text + advice, fits_cpu)
+    advice = (
+        translate(
+            "Models",
+            "That is too little: close programs that use the GPU or choose the processor in the "
+            "settings.",
+        )
+        if fits_cpu
+        else translate(
+            "Models", "That is too little: close programs that use the GPU and check again."
+        )
+    )
+    return PlannedModel(label, f"{text} {advice}", fits_cpu)
 
 
 def _sentence(plan: MemoryPlan, capacity_tokens: int, where: str, free_bytes: int) -> str:
-    return (
-        f"Needs {gigabytes(plan.total_bytes)} of {where} for {capacity_tokens:,} tokens of context "
-        f"(weights {gigabytes(plan.weights_bytes)}, cache {gigabytes(plan.kv_cache_bytes)}, work "
-        f"space {gigabytes(plan.workspace_bytes)}); {gigabytes(free_bytes)} are free."
+    return translate(
+        "Models",
+        "Needs {total} of {where} for {capacity_tokens:,} tokens of context (weights "
+        "{weights}, cache {kv_cache}, work space {workspace}); {free} are free.",
+    ).format(
+        total=gigabytes(plan.total_bytes),
+        where=where,
+        capacity_tokens=capacity_tokens,
+        weights=gigabytes(plan.weights_bytes),
+        kv_cache=gigabytes(plan.kv_cache_bytes),
+        workspace=gigabytes(plan.workspace_bytes),
+        free=gigabytes(free_bytes),
     )

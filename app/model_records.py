@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from app.language import translate
 from app.settings_file import AddedModel
 from engine.models.model_catalog import CATALOG, catalog_model
 
@@ -50,7 +51,11 @@ def known_models(
         suggestions = _suggestions(demo_dir / "suggestions.json")
         records.append(
             ModelRecord(
-                DEMO_MODEL_ID, "Demo model", demo_dir, is_demo=True, suggestions=suggestions
+                DEMO_MODEL_ID,
+                translate("Models", "Demo model"),
+                demo_dir,
+                is_demo=True,
+                suggestions=suggestions,
             )
         )
     records += [

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from app.chat_view import ChatView, ModelChoice, ModelState
+from app.language import translate
 from app.model_records import ModelRecord
 
 LOADABLE = (ModelState.ON_DISK, ModelState.FAILED)
@@ -64,7 +65,7 @@ class ModelShelf:
     def label(self, model_id: str) -> str:
         """Its name for people."""
         record = self.record(model_id)
-        return "the model" if record is None else record.label
+        return translate("Models", "the model") if record is None else record.label
 
     def progress(self, model_id: str) -> float:
         """How far it is downloaded, checked or loaded: 0..1."""

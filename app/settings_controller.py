@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from app.chat_view import ChatView, Notice
+from app.language import translate
 from app.settings import Settings, WindowState
 from app.settings_file import AddedModel, Profile, save_profile
 
@@ -107,7 +108,10 @@ class SettingsController:
         if not problem:
             self._view.hide_notice("settings")
             return
-        text = f"Settings cannot be saved now ({problem}). They hold until you close the window."
+        text = translate(
+            "Settings",
+            "Settings cannot be saved now ({problem}). They hold until you close the window.",
+        ).format(problem=problem)
         self._view.show_notice(Notice("settings", text, "warn"))
 
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from app.language import translate
 from app.setting_field import BadSetting
 from app.settings import (
     FIELDS,
@@ -71,19 +72,21 @@ def load_profile(path: Path) -> LoadedProfile:
     """Read the file; a missing one gives defaults. Never raises for what is in the file."""
     try:
         if path.stat().st_size > _LARGEST_FILE_BYTES:
-            return _broken(path, "it is far too large")
+            return _broken(path, translate("Settings", "it is far too large"))
         # utf-8-sig: editors on Windows put a byte order mark in front.
         tree = json.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         return LoadedProfile(Profile())
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        text = f"The settings in {path} could not be read ({reason}); defaults are used."
+        text = translate(
+            "Settings", "The settings in {path} could not be read ({reason}); defaults are used."
+        ).format(path=path, reason=reason)
         return LoadedProfile(Profile(), (text,))
     except (ValueError, RecursionError):
-        return _broken(path, "it is damaged")
+        return _broken(path, translate("Settings", "it is damaged"))
     if not isinstance(tree, dict):
-        return _broken(path, "it holds no settings")
+        return _broken(path, translate("Settings", "it holds no settings"))
     return _profile_of(tree)
 
 
@@ -128,7 +131,10 @@ def _broken(path: Path, why: str) -> LoadedProfile:
         path.replace(kept)
     except OSError:
         kept = path
-    text = f"The settings file could not be used: {why}. It is kept as {kept}; defaults are used."
+    text = translate(
+        "Settings",
+        "The settings file could not be used: {why}. It is kept as {kept}; defaults are used.",
+    ).format(why=why, kept=kept)
     return LoadedProfile(Profile(), (text,))
 
 
@@ -148,7 +154,11 @@ def _profile_of(tree: dict[str, Any]) -> LoadedProfile:
     if unknown_settings:
         unknown["settings"] = unknown_settings
         names = ", ".join(sorted(unknown_settings))[:200]
-        notices.append(f"Settings that this version does not know were left alone: {names}.")
+        notices.append(
+            translate(
+                "Settings", "Settings that this version does not know were left alone: {names}."
+            ).format(names=names)
+        )
     active, shown = tree.get("active_model_id", ""), tree.get("shown_chat_id", "")
     profile = Profile(
         settings=settings,
@@ -171,7 +181,11 @@ def _settings_of(tree: dict[str, Any], notices: list[str]) -> tuple[Settings, di
             try:
                 values[name] = checked(name, stored[name])
             except BadSetting as error:
-                notices.append(f"A setting was put back to its default: {error}.")
+                notices.append(
+                    translate("Settings", "A setting was put back to its default: {error}.").format(
+                        error=error
+                    )
+                )
     thinking = bool(values.get("thinking_enabled", Settings().thinking_enabled))
     sampling = _section(tree, "sampling", notices)
     shown = _sampling_of(sampling, thinking, notices)
@@ -184,7 +198,11 @@ def _section(tree: dict[str, Any], key: str, notices: list[str]) -> dict[str, An
     section = tree.get(key, {})
     if isinstance(section, dict):
         return section
-    notices.append(f"The part {key!r} of the settings file is damaged; its defaults are used.")
+    notices.append(
+        translate(
+            "Settings", "The part {key!r} of the settings file is damaged; its defaults are used."
+        ).format(key=key)
+    )
     return {}
 
 
@@ -203,7 +221,11 @@ def _sampling_of(
             try:
                 values[name] = checked(name, stored[name])
             except BadSetting as error:
-                notices.append(f"A setting was put back to its default: {error}.")
+                notices.append(
+                    translate("Settings", "A setting was put back to its default: {error}.").format(
+                        error=error
+                    )
+                )
     return replace(sampling_defaults(thinking_enabled), **values)
 
 
@@ -237,7 +259,11 @@ def _added_models_of(stored: object, notices: list[str]) -> tuple[AddedModel, ..
         if len(texts) == len(names):
             models[texts[0]] = AddedModel(*texts)
         else:
-            notices.append("An entry of the list of added models was damaged and is left out.")
+            notices.append(
+                translate(
+                    "Settings", "An entry of the list of added models was damaged and is left out."
+                )
+            )
     return tuple(models.values())
 
 

@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 from app.conversation import Conversation, StreamedText, joined
 from app.conversation_database import open_store
 from app.conversation_store import ConversationStore
+from app.language import translate
 
 T = TypeVar("T")
 Deliver = Callable[[Callable[[], None]], None]
@@ -200,7 +201,13 @@ class StoreThread:
             result = work.read(store)
         except sqlite3.Error as error:
             logger.warning("reading the chat database: %s", error)
-            self._tell(StoreTrouble(f"The chats could not be read ({error}). Try again."))
+            self._tell(
+                StoreTrouble(
+                    translate("Store", "The chats could not be read ({error}). Try again.").format(
+                        error=error
+                    )
+                )
+            )
             return
         self._deliver(partial(work.on_done, result))
 
@@ -218,12 +225,22 @@ def _save_draft(conversation: Conversation, store: ConversationStore) -> None:
 
 def _trouble_text(error: sqlite3.Error, path: Path) -> str:
     if "full" in str(error):
-        reason, advice = "the disk is full", "Free some space"
+        reason, advice = (
+            translate("Store", "the disk is full"),
+            translate("Store", "Free some space"),
+        )
     elif "locked" in str(error):
-        reason, advice = "another program holds the database", "Close the other program"
+        reason, advice = (
+            translate("Store", "another program holds the database"),
+            translate("Store", "Close the other program"),
+        )
     else:
-        reason, advice = str(error), f"Check the folder {path.parent}"
-    return (
-        f"Chats cannot be saved now: {reason}. Nothing is lost while this window stays open. "
-        f"{advice}; saving is tried again every few seconds."
-    )
+        reason, advice = (
+            str(error),
+            translate("Store", "Check the folder {folder}").format(folder=path.parent),
+        )
+    return translate(
+        "Store",
+        "Chats cannot be saved now: {reason}. Nothing is lost while this window "
+        "stays open. {advice}; saving is tried again every few seconds.",
+    ).format(reason=reason, advice=advice)

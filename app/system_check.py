@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from app.language import translate
 from app.wizard_view import CheckItem, CheckState
 from engine.errors import FolderNotWritable
 from engine.models.memory_plan import free_ram_bytes
@@ -23,7 +24,6 @@ OLDEST_DRIVER = (525, 60)
 OLDEST_CAPABILITY = (7, 5)
 _SMI_TIMEOUT_S = 10.0
 _PROC_VERSION = Path("/proc/driver/nvidia/version")
-_SLOWLY = "Answers then come from the processor, more slowly."
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +68,16 @@ def check_system(
     disk_bytes = _free_disk(models_dir)
     items = [driver, gpu_item]
     if gpu.free_bytes is not None and gpu.total_bytes is not None:
-        found = f"{gigabytes(gpu.free_bytes)} of {gigabytes(gpu.total_bytes)} free"
-        items.append(CheckItem("gpu_memory", "GPU memory", found))
-    items.append(CheckItem("ram", "Main memory", f"{gigabytes(ram_bytes)} free"))
+        words = translate("Check", "{free} of {total} free")
+        found = words.format(free=gigabytes(gpu.free_bytes), total=gigabytes(gpu.total_bytes))
+        items.append(CheckItem("gpu_memory", translate("Check", "GPU memory"), found))
+    items.append(
+        CheckItem(
+            "ram",
+            translate("Check", "Main memory"),
+            translate("Check", "{size} free").format(size=gigabytes(ram_bytes)),
+        )
+    )
     items += [_disk_item(disk_bytes, needed_disk_bytes), folder]
     return SystemReport(tuple(items), gpu, gpu_usable, ram_bytes, disk_bytes)
 
@@ -86,47 +93,61 @@ def gigabytes(nbytes: int) -> str:
     return f"{value:,.{decimals}f} GB"
 
 
+def _slowly() -> str:
+    return translate("Check", "Answers then come from the processor, more slowly.")
+
+
 def _driver_item(gpu: GpuFacts) -> CheckItem:
-    label = "NVIDIA driver"
+    label = translate("Check", "NVIDIA driver")
     if not gpu.driver_version:
-        advice = (
-            f"{_SLOWLY} If this computer has an NVIDIA GPU, install its driver and check again."
-        )
-        return CheckItem("driver", label, "Not found", CheckState.WARN, advice)
+        advice = translate(
+            "Check",
+            "{slowly} If this computer has an NVIDIA GPU, install its driver and check again.",
+        ).format(slowly=_slowly())
+        return CheckItem("driver", label, translate("Check", "Not found"), CheckState.WARN, advice)
     numbers = tuple(int(part) for part in re.findall(r"\d+", gpu.driver_version)[:2])
     if numbers < OLDEST_DRIVER:
         oldest = ".".join(str(number) for number in OLDEST_DRIVER)
-        advice = f"Too old: {oldest} or newer is needed. {_SLOWLY}"
+        advice = translate("Check", "Too old: {oldest} or newer is needed. {slowly}").format(
+            oldest=oldest, slowly=_slowly()
+        )
         return CheckItem("driver", label, gpu.driver_version, CheckState.WARN, advice)
     return CheckItem("driver", label, gpu.driver_version)
 
 
 def _gpu_item(gpu: GpuFacts) -> CheckItem:
     if not gpu.name:
-        return CheckItem("gpu", "GPU", "No NVIDIA GPU found", CheckState.WARN, _SLOWLY)
+        return CheckItem(
+            "gpu", "GPU", translate("Check", "No NVIDIA GPU found"), CheckState.WARN, _slowly()
+        )
     if gpu.compute_capability is not None and gpu.compute_capability < OLDEST_CAPABILITY:
-        advice = f"Older than the GPUs that Thinkpane can use (from 2018 on). {_SLOWLY}"
+        advice = translate(
+            "Check", "Older than the GPUs that Thinkpane can use (from 2018 on). {slowly}"
+        ).format(slowly=_slowly())
         return CheckItem("gpu", "GPU", gpu.name, CheckState.WARN, advice)
     return CheckItem("gpu", "GPU", gpu.name)
 
 
 def _disk_item(free_bytes: int, needed_bytes: int) -> CheckItem:
-    found = f"{gigabytes(free_bytes)} free"
+    found = translate("Check", "{size} free").format(size=gigabytes(free_bytes))
     if free_bytes < needed_bytes:
-        advice = f"The download takes {gigabytes(needed_bytes)}. Free some space and check again."
-        return CheckItem("disk", "Free disk", found, CheckState.WARN, advice)
-    return CheckItem("disk", "Free disk", found)
+        advice = translate(
+            "Check", "The download takes {needed}. Free some space and check again."
+        ).format(needed=gigabytes(needed_bytes))
+        return CheckItem("disk", translate("Check", "Free disk"), found, CheckState.WARN, advice)
+    return CheckItem("disk", translate("Check", "Free disk"), found)
 
 
 def _folder_item(folder: Path) -> CheckItem:
-    label = "Folder for models"
+    label = translate("Check", "Folder for models")
     try:
         require_writable(folder)
     except FolderNotWritable as error:
-        advice = (
-            f"Cannot be written to: {error.reason}. Make it writable and check again, or start "
-            "Thinkpane with --profile and another folder."
-        )
+        advice = translate(
+            "Check",
+            "Cannot be written to: {reason}. Make it writable and check again, or start "
+            "Thinkpane with --profile and another folder.",
+        ).format(reason=error.reason)
         return CheckItem("folder", label, str(folder), CheckState.FAIL, advice)
     return CheckItem("folder", label, str(folder))
 

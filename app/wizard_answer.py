@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 
 from app.engine_events import EnginePort, LoadAdvanced, LoadFailed, ModelLoaded, WorkerEvent
+from app.language import translate
 from app.wizard_view import AnswerPage
 from engine.api import (
     ChatMessage,
@@ -76,12 +77,20 @@ class FirstAnswer:
     def page(self) -> AnswerPage:
         """What to show now."""
         if self._control is None:
-            title, detail = f"Loading {self._label}", "The first time takes a little longer."
+            title, detail = (
+                translate("Wizard", "Loading {label}").format(label=self._label),
+                translate("Wizard", "The first time takes a little longer."),
+            )
         elif not self.done:
-            title, detail = "The first answer", "It comes from this computer alone."
+            title, detail = (
+                translate("Wizard", "The first answer"),
+                translate("Wizard", "It comes from this computer alone."),
+            )
         else:
-            title = f"{self._label} is ready"
-            detail = "It answered on this computer. Nothing that you write leaves it."
+            title = translate("Wizard", "{label} is ready").format(label=self._label)
+            detail = translate(
+                "Wizard", "It answered on this computer. Nothing that you write leaves it."
+            )
         return AnswerPage(title, detail, QUESTION, self._share, self._answer, self._numbers)
 
     def _ask(self, info: EngineInfo) -> None:
@@ -98,7 +107,12 @@ class FirstAnswer:
 
     def _numbers_text(self, stats: GenerationStats) -> str:
         device = self._info.device if self._info is not None else ""
-        return (
-            f"{stats.decode_tokens_per_s:,.1f} tokens/s on {device}. The first word came after "
-            f"{stats.first_token_s:.2f} s."
+        return translate(
+            "Wizard",
+            "{decode_tokens_per_s:,.1f} tokens/s on {device}. The first word came after "
+            "{first_token_s:.2f} s.",
+        ).format(
+            decode_tokens_per_s=stats.decode_tokens_per_s,
+            device=device,
+            first_token_s=stats.first_token_s,
         )

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from app.error_text import error_text
+from app.language import translate
 from app.model_plans import PlannedModel, plan_catalog_model, plan_local_model
 from app.model_records import DEMO_MODEL_ID
 from app.system_check import SystemReport, check_system, gigabytes
@@ -161,8 +162,12 @@ class Choices:
     def next_label(self) -> str:
         """What the primary button says."""
         if self.model is not None and not self._store.is_on_disk(self.model):
-            return "Go on downloading" if self._store.held_bytes(self.model) else "Download"
-        return "Use this model"
+            return (
+                translate("Wizard", "Go on downloading")
+                if self._store.held_bytes(self.model)
+                else translate("Wizard", "Download")
+            )
+        return translate("Wizard", "Use this model")
 
     def options(self) -> list[ModelOption]:
         """All options, in order."""
@@ -172,39 +177,58 @@ class Choices:
             options.append(
                 ModelOption(
                     DEMO_MODEL_ID,
-                    "The demo model",
-                    "Comes with Thinkpane: very small, it thinks and answers small tasks.",
+                    translate("Wizard", "The demo model"),
+                    translate(
+                        "Wizard",
+                        "Comes with Thinkpane: very small, it thinks and answers small tasks.",
+                    ),
                 )
             )
         return options
 
     def _catalog_option(self, model: CatalogModel) -> ModelOption:
         size = gigabytes(model.total_bytes)
-        detail = f"Download {size} from Hugging Face. Licence {model.license}."
+        detail = translate(
+            "Wizard", "Download {size} from Hugging Face. Licence {license}."
+        ).format(size=size, license=model.license)
         partial_text = ""
         if self._store.is_on_disk(model):
-            detail = f"On this disk and checked ({size}). Licence {model.license}."
+            detail = translate(
+                "Wizard", "On this disk and checked ({size}). Licence {license}."
+            ).format(size=size, license=model.license)
         elif held_bytes := self._store.held_bytes(model):
-            partial_text = f"{gigabytes(held_bytes)} of it are already here."
+            partial_text = translate("Wizard", "{held} of it are already here.").format(
+                held=gigabytes(held_bytes)
+            )
         memory_text, problem = _texts(self._plans.get(model.model_id))
         missing_bytes = _missing_bytes(model, self._store)
         if self.report is not None and self.report.free_disk_bytes < missing_bytes:
-            problem = (
-                f"The disk has {gigabytes(self.report.free_disk_bytes)} free, and "
-                f"{gigabytes(missing_bytes)} are needed. Free some space, go back and check again."
+            problem = translate(
+                "Wizard",
+                "The disk has {free_disk} free, and {missing} are needed. Free some space, "
+                "go back and check again.",
+            ).format(
+                free_disk=gigabytes(self.report.free_disk_bytes), missing=gigabytes(missing_bytes)
             )
         return ModelOption(
             model.model_id, model.label, detail, memory_text, problem, partial_text=partial_text
         )
 
     def _path_option(self) -> ModelOption:
-        detail = "A Hugging Face folder or one GGUF file. It stays where it is."
+        detail = translate(
+            "Wizard", "A Hugging Face folder or one GGUF file. It stays where it is."
+        )
         memory_text, problem = _texts(self._local)
         if self._path is not None:
             detail = str(self._path)
-            memory_text = memory_text or ("" if problem else "Opening it.")
+            memory_text = memory_text or ("" if problem else translate("Wizard", "Opening it."))
         return ModelOption(
-            PATH_ID, "A model that I have", detail, memory_text, problem, takes_path=True
+            PATH_ID,
+            translate("Wizard", "A model that I have"),
+            detail,
+            memory_text,
+            problem,
+            takes_path=True,
         )
 
 

@@ -14,6 +14,7 @@ from typing import Protocol, TypeVar
 from PySide6.QtCore import QObject, Signal, Slot
 
 from app.engine_events import EnginePort, WorkerEvent
+from app.language import translate
 from app.model_records import DEMO_MODEL_ID
 from app.model_store_thread import (
     DeleteFailed,
@@ -24,6 +25,7 @@ from app.model_store_thread import (
     StoreFailed,
 )
 from app.wizard_answer import FirstAnswer
+from app.wizard_buttons import wizard_button
 from app.wizard_choices import PATH_ID, CheckOutcome, Choices, LocalOutcome, WizardServices
 from app.wizard_download import DownloadBoard
 from app.wizard_failures import answer_failure, store_failure
@@ -34,8 +36,6 @@ from engine.models.model_catalog import CatalogModel
 T = TypeVar("T")
 _ALL_STEPS = tuple(WizardPage)
 _STEPS_WITHOUT_DOWNLOAD = (WizardPage.CHECK, WizardPage.CHOOSE, WizardPage.ANSWER)
-_NEXT_LATER = WizardButton(WizardAction.NEXT, "Next", enabled=False, primary=True)
-_CANCEL = WizardButton(WizardAction.CANCEL, "Cancel")
 
 
 class JobsPort(Protocol):
@@ -254,7 +254,9 @@ class WizardController(QObject):
         elif model is not None:
             self._open_answer(self._store.folder(model), model.model_id, model.label)
         elif self._choices.chosen_id == DEMO_MODEL_ID and self._services.demo_dir is not None:
-            self._open_answer(self._services.demo_dir, DEMO_MODEL_ID, "The demo model")
+            self._open_answer(
+                self._services.demo_dir, DEMO_MODEL_ID, translate("Wizard", "The demo model")
+            )
         elif self._choices.chosen_id == PATH_ID and (local := self._choices.local) is not None:
             self._open_answer(local.path, str(local.path), local.label)
 
@@ -264,8 +266,14 @@ class WizardController(QObject):
         self._set_page(WizardPage.CHECK)
         report = self._choices.report
         self._view.show_checks(report.items if report is not None else (), running=True)
-        again = WizardButton(WizardAction.CHECK_AGAIN, "Check again", enabled=False)
-        self._view.show_buttons((*self._demo_buttons(), again, _NEXT_LATER))
+        again = wizard_button(WizardAction.CHECK_AGAIN, enabled=False)
+        self._view.show_buttons(
+            (
+                *self._demo_buttons(),
+                again,
+                wizard_button(WizardAction.NEXT, enabled=False, primary=True),
+            )
+        )
         self._jobs.run(self._choices.check_job(), self._on_checked)
 
     def _on_checked(self, outcome: CheckOutcome) -> None:
@@ -274,22 +282,22 @@ class WizardController(QObject):
             return
         can_continue = outcome.report.can_continue
         self._view.show_checks(outcome.report.items, running=False)
-        again = WizardButton(WizardAction.CHECK_AGAIN, "Check again", primary=not can_continue)
-        onward = WizardButton(WizardAction.NEXT, "Next", can_continue, primary=can_continue)
+        again = wizard_button(WizardAction.CHECK_AGAIN, primary=not can_continue)
+        onward = wizard_button(WizardAction.NEXT, enabled=can_continue, primary=can_continue)
         self._view.show_buttons((*self._demo_buttons(), again, onward))
 
     def _demo_buttons(self) -> tuple[WizardButton, ...]:
         """The demo model needs nothing that the check looks for, so it can be tried at once."""
         if self._services.demo_dir is None:
             return ()
-        return (WizardButton(WizardAction.TRY_DEMO, "Try the demo model now"),)
+        return (wizard_button(WizardAction.TRY_DEMO),)
 
     def _open_choose(self) -> None:
         self._set_page(WizardPage.CHOOSE)
         self._view.show_options(self._choices.options(), self._choices.chosen_id)
         self._view.show_buttons(
             (
-                WizardButton(WizardAction.BACK, "Back"),
+                wizard_button(WizardAction.BACK),
                 WizardButton(
                     WizardAction.NEXT,
                     self._choices.next_label(),
@@ -337,11 +345,11 @@ class WizardController(QObject):
         if board is None:
             return
         self._set_page(WizardPage.VERIFY if board.is_verifying else WizardPage.DOWNLOAD)
-        stop = WizardButton(WizardAction.PAUSE, "Pause")
+        stop = wizard_button(WizardAction.PAUSE)
         if board.paused:
-            stop = WizardButton(WizardAction.RESUME, "Resume", primary=True)
-        onward = WizardButton(WizardAction.NEXT, "Next", enabled=False, primary=not board.paused)
-        self._view.show_buttons((_CANCEL, stop, onward))
+            stop = wizard_button(WizardAction.RESUME, primary=True)
+        onward = wizard_button(WizardAction.NEXT, enabled=False, primary=not board.paused)
+        self._view.show_buttons((wizard_button(WizardAction.CANCEL), stop, onward))
         self._fill_download(board)
 
     def _refresh_download(self) -> None:
@@ -363,8 +371,8 @@ class WizardController(QObject):
     def _show_failure_buttons(self) -> None:
         self._view.show_buttons(
             (
-                WizardButton(WizardAction.BACK, "Back"),
-                WizardButton(WizardAction.RETRY, "Try again", primary=True),
+                wizard_button(WizardAction.BACK),
+                wizard_button(WizardAction.RETRY, primary=True),
             )
         )
 
@@ -386,5 +394,5 @@ class WizardController(QObject):
     def _show_answer(self, answer: FirstAnswer) -> None:
         self._view.show_answer(answer.page())
         # Never a dead end: the chat can be opened while the model still loads.
-        start = WizardButton(WizardAction.START_CHATTING, "Start chatting", primary=answer.done)
+        start = wizard_button(WizardAction.START_CHATTING, primary=answer.done)
         self._view.show_buttons((start,))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from app.download_text import file_rows, speed_text, total_row, waiting_text
+from app.language import translate
 from app.system_check import gigabytes
 from app.wizard_view import DownloadPage, FileRow, FileState
 from engine.api import DownloadProgress, ModelStoreEvent, VerifyProgress
@@ -68,10 +69,13 @@ class DownloadBoard:
         speed, waiting = self._state_texts()
         after_bytes = self._free_after_bytes
         return DownloadPage(
-            title=f"Downloading {self._model.label}",
+            title=translate("Wizard", "Downloading {label}").format(label=self._model.label),
             detail=(
-                f"{gigabytes(self._model.total_bytes)} from Hugging Face. You can pause, close the "
-                "window or lose the network: it goes on from the same byte."
+                translate(
+                    "Wizard",
+                    "{total} from Hugging Face. You can pause, close the window or lose the "
+                    "network: it goes on from the same byte.",
+                ).format(total=gigabytes(self._model.total_bytes))
             ),
             rows=file_rows(self._model, self._done, frozenset(self._checked)),
             total=total_row(self._model, self._done),
@@ -79,7 +83,9 @@ class DownloadBoard:
             disk_text=(
                 ""
                 if after_bytes is None
-                else f"Free disk after this: {gigabytes(max(0, after_bytes))}."
+                else translate("Wizard", "Free disk after this: {size}.").format(
+                    size=gigabytes(max(0, after_bytes))
+                )
             ),
             waiting_text=waiting,
             offers_demo=self._offers_demo,
@@ -88,16 +94,16 @@ class DownloadBoard:
     def _state_texts(self) -> tuple[str, str]:
         """What stands in the line of the speed, and in that of a wait; one of them is empty."""
         if self.paused:
-            return "Paused. Nothing that has arrived is lost.", ""
+            return translate("Wizard", "Paused. Nothing that has arrived is lost."), ""
         match self._last:
             case VerifyProgress():
-                return "", f"Checking {self._last.file}."
+                return "", translate("Wizard", "Checking {file}.").format(file=self._last.file)
             case DownloadProgress() if text := waiting_text(self._last):
                 return "", text
             case DownloadProgress() if text := speed_text(self._last):
                 return text, ""
             case _:
-                return "", "Connecting."
+                return "", translate("Wizard", "Connecting.")
 
     def verify_page(self) -> DownloadPage:
         """The page while the last file is hashed."""
@@ -106,10 +112,13 @@ class DownloadBoard:
         done |= {name: count for name, count in self._hashed.items() if name not in self._checked}
         total = total_row(self._model, done)
         return DownloadPage(
-            title="Checking what arrived",
+            title=translate("Wizard", "Checking what arrived"),
             detail=(
-                "The sha256 of every file is compared with the one that came with Thinkpane. No "
-                "file is used before that."
+                translate(
+                    "Wizard",
+                    "The sha256 of every file is compared with the one that came with Thinkpane. "
+                    "No file is used before that.",
+                )
             ),
             rows=file_rows(self._model, done, frozenset(self._checked)),
             total=FileRow(total.label, total.share, total.amount, FileState.RUNNING),

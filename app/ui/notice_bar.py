@@ -7,6 +7,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from app.chat_view import Notice
+from app.language import translate
 from app.ui.controls import IconButton, TextButton, label, without_mnemonic
 from app.ui.theme import Theme
 
@@ -38,7 +39,7 @@ class _NoticeRow(QFrame):
         row.addWidget(self.text, 1)
         self.buttons = []
         for action, words in notice.actions:
-            button = TextButton(without_mnemonic(words), "accent", self)
+            button = TextButton(without_mnemonic(translate("Actions", words)), "accent", self)
             button.clicked.connect(
                 lambda _=False, action=action: self.action_requested.emit(action)
             )

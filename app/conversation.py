@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import Enum
 
 
@@ -40,6 +40,38 @@ class Reply:
     seed: int = 0
     prefill_tokens_per_s: float = 0.0
     decode_tokens_per_s: float = 0.0
+
+
+EDITED = "edited"
+"""The finish reason of a reply that the user has changed."""
+
+CONTEXT_FULL = "context_full"
+MAX_NEW_TOKENS = "max_new_tokens"
+
+
+def context_tokens_of(reply: Reply) -> int:
+    """Tokens of the context when the reply ended, its prompt included; 0 where not known."""
+    if not reply.prompt_tokens:
+        return 0
+    return reply.prompt_tokens + reply.thinking_tokens + reply.answer_tokens
+
+
+def has_room(reply: Reply, capacity_tokens: int) -> bool:
+    """Whether the context has room for more of a reply (capacity 0: not known yet)."""
+    if reply.finish_reason == CONTEXT_FULL:
+        return False
+    return not capacity_tokens or context_tokens_of(reply) < capacity_tokens - 1
+
+
+def can_continue(reply: Reply) -> bool:
+    """Whether a reply was cut, so that it can go on, in its thinking too."""
+    match reply.status:
+        case ReplyStatus.STOPPED | ReplyStatus.INTERRUPTED | ReplyStatus.FAILED:
+            return True
+        case ReplyStatus.DONE:
+            return reply.finish_reason == MAX_NEW_TOKENS
+        case ReplyStatus.RUNNING:
+            return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +132,11 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """A chat: exchanges in order, its own system prompt and draft; times are Unix seconds."""
+    """A chat: exchanges in order, its draft; times are Unix seconds.
+
+    `settings` is what the chat has set for itself, as JSON text; "" where that is nothing. A
+    temporary chat is never stored.
+    """
 
     conversation_id: str
     title: str = ""
@@ -109,6 +145,9 @@ class Conversation:
     created_at: float = 0.0
     updated_at: float = 0.0
     deleted_at: float | None = None
+    pinned: bool = False
+    settings: str = ""
+    temporary: bool = False
 
     def exchange(self, exchange_id: str) -> Exchange | None:
         """The exchange of this id."""
@@ -124,9 +163,12 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True)
 class ConversationSummary:
-    """A line of the conversation list."""
+    """A line of the conversation list; `snippet` is a line around what was searched for."""
 
     conversation_id: str
     title: str
     updated_at: float
-    snippet: str = field(default="")
+    snippet: str = ""
+    pinned: bool = False
+    temporary: bool = False
+    deleted_at: float | None = None

@@ -9,26 +9,13 @@ from __future__ import annotations
 import shutil
 import sqlite3
 import time
-from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from app.conversation_store import APPLICATION_ID, SCHEMA, SCHEMA_VERSION, ConversationStore
-
-Migration = Callable[[sqlite3.Connection], None]
-
-
-def _count_streamed_text(db: sqlite3.Connection) -> None:
-    """2: streamed text carries its tokens and seconds, so that an interrupted reply shows them."""
-    for column in ("thinking_tokens INTEGER", "answer_tokens INTEGER"):
-        db.execute(f"ALTER TABLE reply_chunk ADD COLUMN {column} NOT NULL DEFAULT 0")
-    for column in ("thinking_s REAL", "answer_s REAL"):
-        db.execute(f"ALTER TABLE reply_chunk ADD COLUMN {column} NOT NULL DEFAULT 0")
-
-
-MIGRATIONS: dict[int, Migration] = {1: _count_streamed_text}
-"""From a schema version to the next one: `MIGRATIONS[1]` turns version 1 into version 2."""
+from app.conversation_schema import APPLICATION_ID, MIGRATIONS, SCHEMA, SCHEMA_VERSION, Migration
+from app.conversation_store import ConversationStore
 
 BACKUP_EVERY_S = 24 * 3600.0
 TRASH_KEPT_S = 30 * 24 * 3600.0
@@ -78,6 +65,7 @@ def open_store(
             notices.append(_replace_damaged(path, error.reason))
             connection = _open_sound(path, steps, schema_version)
         store = ConversationStore(connection)
+        store.erased = partial(_renew_backup, connection, path)
         interrupted = _recover(store, now)
     except NewerDatabase:
         notices.append(
@@ -263,6 +251,19 @@ def _backup_when_old(connection: sqlite3.Connection, path: Path, now: float) -> 
         _write_backup(connection, target)
     except (OSError, sqlite3.Error):
         # Without room for a backup the chats themselves still work; the next start tries again.
+        target.with_name(f"{target.name}.tmp").unlink(missing_ok=True)
+
+
+def _renew_backup(connection: sqlite3.Connection, path: Path) -> None:
+    """Replace the backup, which may still hold chats that were erased just now."""
+    target = backup_file(path)
+    if not target.exists():
+        return
+    try:
+        _write_backup(connection, target)
+    except (OSError, sqlite3.Error):
+        # What was erased must not stay in it; the next start writes a new one.
+        target.unlink(missing_ok=True)
         target.with_name(f"{target.name}.tmp").unlink(missing_ok=True)
 
 

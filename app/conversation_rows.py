@@ -6,10 +6,12 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import fields
 
-from app.conversation import Exchange, Reply, ReplyStatus
+from app.conversation import Conversation, Exchange, Reply, ReplyStatus
+
+REPLY_COLUMNS = ("exchange_id", *(field.name for field in fields(Reply)))
+"""Columns of a row of `reply`, in the order of `reply_values` after the first."""
 
 DAMAGED = "A part of this reply was damaged on disk; what could be read is shown."
-
 
 LATEST_TIME = 253_402_214_400.0
 """The last day of the year 9999, beyond which no calendar of Python reaches."""
@@ -78,3 +80,66 @@ def exchange_from_row(
         created_at=time_of(row["created_at"]),
         question_versions=question_versions,
     )
+
+
+def upsert_conversation(db: sqlite3.Connection, conversation: Conversation) -> None:
+    """Add the chat, or update it and move it to the front; whether it is pinned stays.
+
+    Raises ValueError for a temporary chat, of which nothing may ever be stored.
+    """
+    if conversation.temporary:
+        raise ValueError(f"the chat {conversation.conversation_id} is temporary")
+    db.execute(
+        """
+        INSERT INTO conversation
+          (id, title, draft, created_at, updated_at, pinned, settings, activity)
+        VALUES (?, ?, ?, ?, ?, ?, ?, (SELECT IFNULL(MAX(activity), 0) + 1 FROM conversation))
+        ON CONFLICT (id) DO UPDATE SET title = excluded.title, draft = excluded.draft,
+          updated_at = excluded.updated_at, settings = excluded.settings,
+          activity = excluded.activity
+        """,
+        (
+            conversation.conversation_id,
+            conversation.title,
+            conversation.draft,
+            conversation.created_at,
+            conversation.updated_at,
+            conversation.pinned,
+            conversation.settings,
+        ),
+    )
+
+
+def upsert_exchange(db: sqlite3.Connection, conversation_id: str, exchange: Exchange) -> None:
+    """Add the question with its replies, or update all but its text."""
+    db.execute(
+        """
+        INSERT INTO exchange (id, conversation_id, question, chosen, left_out, created_at)
+        VALUES (?, ?, ?, ?, ?, ?)
+        ON CONFLICT (id) DO UPDATE SET chosen = excluded.chosen, left_out = excluded.left_out
+        """,
+        (
+            exchange.exchange_id,
+            conversation_id,
+            exchange.question,
+            exchange.chosen,
+            exchange.left_out,
+            exchange.created_at,
+        ),
+    )
+    for reply in exchange.replies:
+        upsert_reply(db, exchange.exchange_id, reply)
+
+
+def upsert_reply(db: sqlite3.Connection, exchange_id: str, reply: Reply) -> None:
+    """Add the reply, or update it; the row then holds what had been streamed."""
+    columns = ", ".join(REPLY_COLUMNS)
+    marks = ", ".join("?" for _ in REPLY_COLUMNS)
+    changes = ", ".join(f"{name} = excluded.{name}" for name in REPLY_COLUMNS[2:])
+    db.execute(
+        f"INSERT INTO reply ({columns}) VALUES ({marks}) "
+        f"ON CONFLICT (reply_id) DO UPDATE SET {changes}",
+        (exchange_id, *reply_values(reply)),
+    )
+    # The row now holds the whole text; chunks left behind would double it after a crash.
+    db.execute("DELETE FROM reply_chunk WHERE reply_id = ?", (reply.reply_id,))

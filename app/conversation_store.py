@@ -11,8 +11,8 @@ numbers, never by the clock.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import astuple, fields
 
 from app.conversation import (
@@ -23,50 +23,20 @@ from app.conversation import (
     StreamedText,
     joined,
 )
+from app.conversation_archive import ArchivedChat, insert_archives, read_archive
+from app.conversation_index import ConversationIndex, is_index_damage
 from app.conversation_rows import (
     exchange_from_row,
     reply_from_row,
-    reply_values,
     text_of,
     time_of,
+    upsert_conversation,
+    upsert_exchange,
+    upsert_reply,
 )
-
-APPLICATION_ID = 0x54505443
-"""Written into the file's header ("TPTC"), so that a foreign database is never taken for ours."""
-
-SCHEMA_VERSION = 2
-
-SCHEMA = """
-CREATE TABLE conversation (
-  id TEXT PRIMARY KEY, title TEXT NOT NULL, draft TEXT NOT NULL DEFAULT '',
-  created_at REAL NOT NULL, updated_at REAL NOT NULL, deleted_at REAL, activity INTEGER NOT NULL
-);
-CREATE TABLE exchange (
-  sequence INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE,
-  conversation_id TEXT NOT NULL REFERENCES conversation(id) ON DELETE CASCADE,
-  question TEXT NOT NULL, chosen INTEGER NOT NULL, left_out INTEGER NOT NULL,
-  created_at REAL NOT NULL, branch TEXT NOT NULL DEFAULT ''
-);
-CREATE INDEX exchange_of_conversation ON exchange(conversation_id, branch, sequence);
-CREATE TABLE reply (
-  sequence INTEGER PRIMARY KEY AUTOINCREMENT, reply_id TEXT NOT NULL UNIQUE,
-  exchange_id TEXT NOT NULL REFERENCES exchange(id) ON DELETE CASCADE ON UPDATE CASCADE,
-  thinking TEXT NOT NULL, answer TEXT NOT NULL, status TEXT NOT NULL, finish_reason TEXT NOT NULL,
-  error_text TEXT NOT NULL, model TEXT NOT NULL, thinking_enabled INTEGER NOT NULL,
-  thinking_closed INTEGER NOT NULL, thinking_s REAL NOT NULL, answer_s REAL NOT NULL,
-  thinking_tokens INTEGER NOT NULL, answer_tokens INTEGER NOT NULL, prompt_tokens INTEGER NOT NULL,
-  seed INTEGER NOT NULL, prefill_tokens_per_s REAL NOT NULL, decode_tokens_per_s REAL NOT NULL
-);
-CREATE INDEX reply_of_exchange ON reply(exchange_id, sequence);
-CREATE TABLE reply_chunk (
-  sequence INTEGER PRIMARY KEY, reply_id TEXT NOT NULL,
-  thinking TEXT NOT NULL, answer TEXT NOT NULL, thinking_tokens INTEGER NOT NULL,
-  answer_tokens INTEGER NOT NULL, thinking_s REAL NOT NULL, answer_s REAL NOT NULL
-);
-"""
+from app.conversation_search import words_of
 
 _CHUNK_COLUMNS = tuple(field.name for field in fields(StreamedText))
-_REPLY_COLUMNS = ("exchange_id", *(field.name for field in fields(Reply)))
 
 
 class ConversationStore:
@@ -77,6 +47,14 @@ class ConversationStore:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._db = connection
+        self._index = ConversationIndex(connection)
+        self.erased: Callable[[], None] = lambda: None
+        """Called after chats were erased for good, so that no copy of them stays elsewhere."""
+
+    @property
+    def index(self) -> ConversationIndex:
+        """The full-text index."""
+        return self._index
 
     @contextmanager
     def _transaction(self, durable: bool = True) -> Iterator[sqlite3.Connection]:
@@ -86,36 +64,53 @@ class ConversationStore:
         try:
             yield self._db
             self._db.execute("COMMIT")
-        except BaseException:
+        except BaseException as error:
             # A full disk may already have rolled back.
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
+            if is_index_damage(error):
+                # It must not keep chats from being stored: the store thread repeats the write, and
+                # finds the index made anew.
+                with suppress(sqlite3.Error):
+                    self._index.rebuild()
+                raise sqlite3.DatabaseError("the search index was damaged") from error
             raise
 
     def summaries(self, search: str = "") -> list[ConversationSummary]:
-        """Chats with at least one question, most recently used first; `search` finds text in
-        titles, questions and answers, without regard to case in ASCII.
+        """Chats with at least one question: pinned ones first, then by last use. `search` finds
+        words in titles, questions, answers and thinking, in any case.
         """
-        pattern = "%" + "".join(f"\\{c}" if c in "%_\\" else c for c in search.strip()) + "%"
+        words = words_of(search)
+        found = self._index.find(words) if words else None
         rows = self._db.execute(
-            """
-            SELECT c.id, c.title, c.updated_at,
-              (SELECT e.question FROM exchange e WHERE e.conversation_id = c.id AND e.branch = ''
-                 AND e.question LIKE :p ESCAPE '\\' ORDER BY e.sequence DESC LIMIT 1) AS question,
-              (SELECT r.answer FROM reply r JOIN exchange e ON e.id = r.exchange_id
-                 WHERE :searching AND e.conversation_id = c.id AND e.branch = ''
-                 AND r.answer LIKE :p ESCAPE '\\' ORDER BY r.sequence DESC LIMIT 1) AS answer
-            FROM conversation c WHERE c.deleted_at IS NULL
-              AND EXISTS (SELECT 1 FROM exchange e WHERE e.conversation_id = c.id)
-              AND (c.title LIKE :p ESCAPE '\\' OR question IS NOT NULL OR answer IS NOT NULL)
-            ORDER BY c.activity DESC
-            """,
-            {"p": pattern, "searching": bool(search.strip())},
+            "SELECT id, title, updated_at, pinned FROM conversation c WHERE deleted_at IS NULL "
+            "AND EXISTS (SELECT 1 FROM exchange e WHERE e.conversation_id = c.id) "
+            "ORDER BY pinned DESC, activity DESC"
         )
-        found = search.strip()
         return [
             ConversationSummary(
-                row["id"], text_of(row["title"]), time_of(row["updated_at"]), _snippet(row, found)
+                row["id"],
+                text_of(row["title"]),
+                time_of(row["updated_at"]),
+                "" if found is None else found[row["id"]],
+                pinned=bool(row["pinned"]),
+            )
+            for row in rows
+            if found is None or row["id"] in found
+        ]
+
+    def trash(self) -> list[ConversationSummary]:
+        """Chats in the trash, the last deleted first."""
+        rows = self._db.execute(
+            "SELECT id, title, updated_at, deleted_at FROM conversation "
+            "WHERE deleted_at IS NOT NULL ORDER BY deleted_at DESC, activity DESC"
+        )
+        return [
+            ConversationSummary(
+                row["id"],
+                text_of(row["title"]),
+                time_of(row["updated_at"]),
+                deleted_at=time_of(row["deleted_at"]),
             )
             for row in rows
         ]
@@ -154,7 +149,9 @@ class ConversationStore:
             text_of(row["draft"]),
             time_of(row["created_at"]),
             time_of(row["updated_at"]),
-            row["deleted_at"],
+            None if row["deleted_at"] is None else time_of(row["deleted_at"]),
+            bool(row["pinned"]),
+            text_of(row["settings"]),
         )
 
     def _question_versions(self, conversation_id: str) -> dict[str, tuple[str, ...]]:
@@ -183,7 +180,7 @@ class ConversationStore:
     def save_conversation(self, conversation: Conversation) -> None:
         """Add the chat, or update its title and times and move it to the front of the list."""
         with self._transaction() as db:
-            _upsert_conversation(db, conversation)
+            upsert_conversation(db, conversation)
 
     def save_draft(self, conversation: Conversation) -> None:
         """Keep the unsent text of a chat; the order of the list stays."""
@@ -193,7 +190,7 @@ class ConversationStore:
                 (conversation.draft, conversation.conversation_id),
             ).rowcount
             if not changed and conversation.draft:
-                _upsert_conversation(db, conversation)
+                upsert_conversation(db, conversation)
 
     def rename(self, conversation_id: str, title: str) -> None:
         """Change the title alone."""
@@ -203,13 +200,13 @@ class ConversationStore:
     def save_exchange(self, conversation: Conversation, exchange: Exchange) -> None:
         """Add or update a question with its replies; its chat is added or moved to the front."""
         with self._transaction() as db:
-            _upsert_conversation(db, conversation)
-            _upsert_exchange(db, conversation.conversation_id, exchange)
+            upsert_conversation(db, conversation)
+            upsert_exchange(db, conversation.conversation_id, exchange)
 
     def save_reply(self, exchange_id: str, reply: Reply, chosen: int) -> None:
         """Write the final state of a reply; its streamed chunks are no longer needed."""
         with self._transaction() as db:
-            _upsert_reply(db, exchange_id, reply)
+            upsert_reply(db, exchange_id, reply)
             db.execute("UPDATE exchange SET chosen = ? WHERE id = ?", (chosen, exchange_id))
 
     def append_text(self, reply_id: str, streamed: StreamedText) -> None:
@@ -218,8 +215,10 @@ class ConversationStore:
         marks = ", ".join("?" for _ in _CHUNK_COLUMNS)
         with self._transaction(durable=False) as db:
             db.execute(
-                f"INSERT INTO reply_chunk (reply_id, {columns}) VALUES (?, {marks})",
-                (reply_id, *astuple(streamed)),
+                # Text of a reply that is not stored itself, as of a temporary chat, stays out too.
+                f"INSERT INTO reply_chunk (reply_id, {columns}) SELECT ?, {marks} "
+                "WHERE EXISTS (SELECT 1 FROM reply WHERE reply_id = ?)",
+                (reply_id, *astuple(streamed), reply_id),
             )
 
     def set_chosen(self, exchange_id: str, chosen: int) -> None:
@@ -227,11 +226,11 @@ class ConversationStore:
         with self._transaction() as db:
             db.execute("UPDATE exchange SET chosen = ? WHERE id = ?", (chosen, exchange_id))
 
-    def set_left_out(self, exchange_ids: Sequence[str]) -> None:
-        """Mark exchanges that the model no longer sees."""
+    def set_left_out(self, exchange_ids: Sequence[str], left_out: bool = True) -> None:
+        """Mark exchanges that the model no longer sees, or sees again."""
         with self._transaction() as db:
             for exchange_id in exchange_ids:
-                db.execute("UPDATE exchange SET left_out = 1 WHERE id = ?", (exchange_id,))
+                db.execute("UPDATE exchange SET left_out = ? WHERE id = ?", (left_out, exchange_id))
 
     def edit_exchange(self, conversation: Conversation, exchange: Exchange, branch: str) -> None:
         """Put `exchange` in place of the one of the same id; that one and all later ones are kept
@@ -241,8 +240,8 @@ class ConversationStore:
             if db.execute("SELECT 1 FROM exchange WHERE branch = ?", (branch,)).fetchone():
                 return
             _hide_from(db, conversation.conversation_id, exchange.exchange_id, branch)
-            _upsert_conversation(db, conversation)
-            _upsert_exchange(db, conversation.conversation_id, exchange)
+            upsert_conversation(db, conversation)
+            upsert_exchange(db, conversation.conversation_id, exchange)
 
     def restore_branch(
         self, conversation_id: str, exchange_id: str, branch: str, hidden_as: str
@@ -270,13 +269,56 @@ class ConversationStore:
         with self._transaction() as db:
             db.execute("UPDATE conversation SET deleted_at = NULL WHERE id = ?", (conversation_id,))
 
+    def set_pinned(self, conversation_id: str, pinned: bool) -> None:
+        """Keep a chat above all others in the list, or no longer."""
+        with self._transaction() as db:
+            db.execute("UPDATE conversation SET pinned = ? WHERE id = ?", (pinned, conversation_id))
+
+    def archive(self, conversation_id: str) -> ArchivedChat | None:
+        """A whole chat with its hidden branches, for a copy or an export."""
+        return read_archive(self._db, conversation_id)
+
+    def archives(self) -> list[ArchivedChat]:
+        """All chats that are not in the trash, in the order of the list."""
+        found = [read_archive(self._db, summary.conversation_id) for summary in self.summaries()]
+        return [chat for chat in found if chat is not None]
+
+    def add_archives(self, chats: Sequence[ArchivedChat]) -> None:
+        """Add copied or imported chats; one whose id is there already is left as it is."""
+        with self._transaction() as db:
+            insert_archives(db, chats)
+
+    def erase(self, conversation_ids: Sequence[str]) -> None:
+        """Erase these chats for good, where they are in the trash."""
+        with self._transaction() as db:
+            erased = sum(
+                db.execute(
+                    "DELETE FROM conversation WHERE id = ? AND deleted_at IS NOT NULL", (each,)
+                ).rowcount
+                for each in conversation_ids
+            )
+            if erased:
+                self._index.forget_deleted()
+        if erased:
+            self._leave_no_trace()
+
     def purge_trash(self, deleted_before: float) -> int:
         """Erase chats that have been in the trash since before that time; returns how many."""
         with self._transaction() as db:
             # secure_delete is on: the freed pages are overwritten with zeros.
-            return db.execute(
+            erased = db.execute(
                 "DELETE FROM conversation WHERE deleted_at < ?", (deleted_before,)
             ).rowcount
+            if erased:
+                self._index.forget_deleted()
+        if erased:
+            self._leave_no_trace()
+        return erased
+
+    def _leave_no_trace(self) -> None:
+        """Empty the write-ahead log, whose older pages still hold what was erased."""
+        self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        self.erased()
 
     def recover_interrupted(self) -> int:
         """Turn replies that were running when the app ended into interrupted ones, with the text
@@ -307,69 +349,6 @@ class ConversationStore:
     def close(self) -> None:
         """Merge the write-ahead log into the database and close it."""
         self._db.close()
-
-
-def _snippet(row: sqlite3.Row, search: str) -> str:
-    """The place of the match; the title alone stands for a chat that was not searched for."""
-    if not search:
-        return ""
-    for text in (text_of(row["question"]), text_of(row["answer"])):
-        at = text.lower().find(search.lower()) if text else -1
-        if text and at >= 0:
-            start = max(0, at - 30)
-            return ("…" if start else "") + " ".join(text[start : start + 120].split())
-    return ""
-
-
-def _upsert_conversation(db: sqlite3.Connection, conversation: Conversation) -> None:
-    db.execute(
-        """
-        INSERT INTO conversation (id, title, draft, created_at, updated_at, activity)
-        VALUES (?, ?, ?, ?, ?, (SELECT IFNULL(MAX(activity), 0) + 1 FROM conversation))
-        ON CONFLICT (id) DO UPDATE SET title = excluded.title, draft = excluded.draft,
-          updated_at = excluded.updated_at, activity = excluded.activity
-        """,
-        (
-            conversation.conversation_id,
-            conversation.title,
-            conversation.draft,
-            conversation.created_at,
-            conversation.updated_at,
-        ),
-    )
-
-
-def _upsert_exchange(db: sqlite3.Connection, conversation_id: str, exchange: Exchange) -> None:
-    db.execute(
-        """
-        INSERT INTO exchange (id, conversation_id, question, chosen, left_out, created_at)
-        VALUES (?, ?, ?, ?, ?, ?)
-        ON CONFLICT (id) DO UPDATE SET chosen = excluded.chosen, left_out = excluded.left_out
-        """,
-        (
-            exchange.exchange_id,
-            conversation_id,
-            exchange.question,
-            exchange.chosen,
-            exchange.left_out,
-            exchange.created_at,
-        ),
-    )
-    for reply in exchange.replies:
-        _upsert_reply(db, exchange.exchange_id, reply)
-
-
-def _upsert_reply(db: sqlite3.Connection, exchange_id: str, reply: Reply) -> None:
-    columns = ", ".join(_REPLY_COLUMNS)
-    marks = ", ".join("?" for _ in _REPLY_COLUMNS)
-    changes = ", ".join(f"{name} = excluded.{name}" for name in _REPLY_COLUMNS[2:])
-    db.execute(
-        f"INSERT INTO reply ({columns}) VALUES ({marks}) "
-        f"ON CONFLICT (reply_id) DO UPDATE SET {changes}",
-        (exchange_id, *reply_values(reply)),
-    )
-    # The row now holds the whole text; chunks left behind would double it after a crash.
-    db.execute("DELETE FROM reply_chunk WHERE reply_id = ?", (reply.reply_id,))
 
 
 def _hide_from(db: sqlite3.Connection, conversation_id: str, exchange_id: str, branch: str) -> None:

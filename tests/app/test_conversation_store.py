@@ -15,7 +15,8 @@ import pytest
 
 from app.conversation import Conversation, Exchange, Reply, ReplyStatus, StreamedText
 from app.conversation_database import TRASH_KEPT_S, backup_file, open_store
-from app.conversation_store import SCHEMA_VERSION, ConversationStore
+from app.conversation_schema import SCHEMA_VERSION
+from app.conversation_store import ConversationStore
 
 FULL_REPLY = Reply(
     "r1", "Let me see…", "42 😀", ReplyStatus.STOPPED, "cancelled", "", "Qwen3-0.6B", False, True,
@@ -298,7 +299,7 @@ def test_migration_runs_once_after_a_backup_of_the_old_schema(store, path):
     store.close()
 
     def add_column(db: sqlite3.Connection) -> None:
-        db.execute("ALTER TABLE conversation ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0")
+        db.execute("ALTER TABLE conversation ADD COLUMN colour INTEGER NOT NULL DEFAULT 0")
 
     opened = open_store(
         path, 1000.0, {SCHEMA_VERSION: add_column}, schema_version=SCHEMA_VERSION + 1

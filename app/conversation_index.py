@@ -1,0 +1,227 @@
+"""Full-text search over the chats: FTS5 tables beside the rows, kept in step by triggers.
+
+The index holds no text of its own (external content) and can be built anew from the rows at any
+time, so nothing is lost with it: it is made wherever it is missing, whatever schema the database
+came from. Trigrams find parts of words and Chinese, where no blanks stand between words. Words of
+one or two characters, and all words on an SQLite without FTS5, are looked for in every row.
+"""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from dataclasses import dataclass
+
+from app.conversation_rows import text_of
+from app.conversation_search import holds, snippet_of
+
+logger = logging.getLogger(__name__)
+
+SHORTEST_INDEXED = 3
+"""Characters that a word must have to be found through trigrams."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Indexed:
+    """A table whose texts are searched."""
+
+    table: str
+    columns: tuple[str, ...]
+
+    @property
+    def index(self) -> str:
+        """Name of its full-text table."""
+        return f"{self.table}_text"
+
+    @property
+    def triggers(self) -> tuple[str, ...]:
+        """Names of the triggers that keep the index in step."""
+        return tuple(f"{self.index}_{event}" for event in ("insert", "delete", "update"))
+
+    @property
+    def statements(self) -> tuple[str, ...]:
+        """SQL that makes the index with its triggers and fills it."""
+        index, names = self.index, ", ".join(self.columns)
+        new, old = (", ".join(f"{r}.{name}" for name in self.columns) for r in ("new", "old"))
+        add = f"INSERT INTO {index} (rowid, {names}) VALUES (new.sequence, {new});"
+        # The old values must be told exactly: the index could not find them by itself.
+        remove = (
+            f"INSERT INTO {index} ({index}, rowid, {names}) VALUES ('delete', old.sequence, {old});"
+        )
+        changed = " OR ".join(f"old.{name} IS NOT new.{name}" for name in self.columns)
+        on_insert, on_delete, on_update = self.triggers
+        return (
+            f"CREATE VIRTUAL TABLE {index} USING fts5({names}, content='{self.table}', "
+            "content_rowid='sequence', tokenize='trigram')",
+            f"CREATE TRIGGER {on_insert} AFTER INSERT ON {self.table} BEGIN {add} END",
+            f"CREATE TRIGGER {on_delete} AFTER DELETE ON {self.table} BEGIN {remove} END",
+            f"CREATE TRIGGER {on_update} AFTER UPDATE OF {names} ON {self.table} "
+            f"WHEN {changed} BEGIN {remove} {add} END",
+            f"INSERT INTO {index} ({index}) VALUES ('rebuild')",
+        )
+
+
+_INDEXED = (_Indexed("exchange", ("question",)), _Indexed("reply", ("thinking", "answer")))
+
+
+def has_full_text(db: sqlite3.Connection) -> bool:
+    """Whether this SQLite has FTS5 with trigrams."""
+    try:
+        db.execute("CREATE VIRTUAL TABLE temp.full_text_probe USING fts5(x, tokenize='trigram')")
+        db.execute("DROP TABLE temp.full_text_probe")
+    except sqlite3.Error:
+        return False
+    return True
+
+
+def is_index_damage(error: BaseException) -> bool:
+    """Whether a write or a search failed on the index itself; broken rules of our own tables have
+    a name in their message.
+    """
+    broken_rule = isinstance(error, sqlite3.IntegrityError) and str(error) == "constraint failed"
+    return type(error) is sqlite3.DatabaseError or broken_rule
+
+
+class ConversationIndex:
+    """Finds chats by words; builds its tables when it is made, where they are missing."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+        self._usable = False
+        db.create_function("holds", 2, _holds, deterministic=True)
+        try:
+            self._ensure()
+        except sqlite3.Error:
+            # Without an index (a full disk) every row is looked at; the chats themselves work.
+            logger.exception("the search index could not be made")
+
+    @property
+    def usable(self) -> bool:
+        """Whether words are found through FTS5."""
+        return self._usable
+
+    def _ensure(self) -> None:
+        if not has_full_text(self._db):
+            # A trigger that is left would fail every write; the next start with FTS5 builds anew.
+            self._drop_triggers()
+            return
+        there = {row[0] for row in self._db.execute("SELECT name FROM sqlite_master")}
+        wanted = {name for each in _INDEXED for name in (each.index, *each.triggers)}
+        if not wanted <= there or not self._can_be_read():
+            self.rebuild()
+        self._usable = True
+
+    def _can_be_read(self) -> bool:
+        try:
+            for each in _INDEXED:
+                self._db.execute(f"SELECT rowid FROM {each.index} LIMIT 1").fetchall()
+        except sqlite3.DatabaseError as error:
+            if not is_index_damage(error):
+                raise
+            return False
+        return True
+
+    def rebuild(self) -> None:
+        """Make the index anew from the rows, as where it was found damaged."""
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            self._drop_triggers()
+            for each in _INDEXED:
+                self._drop(each.index)
+                for statement in each.statements:
+                    self._db.execute(statement)
+            self._db.execute("COMMIT")
+        except BaseException:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            raise
+
+    def _drop(self, index: str) -> None:
+        try:
+            self._db.execute(f"DROP TABLE IF EXISTS {index}")
+        except sqlite3.DatabaseError:
+            # FTS5 must be able to read its record of segments (10) before it can drop itself.
+            empty = "INSERT OR REPLACE INTO {}_data VALUES (10, zeroblob(5))"
+            self._db.execute(empty.format(index))
+            self._db.execute(f"DROP TABLE IF EXISTS {index}")
+
+    def _drop_triggers(self) -> None:
+        for each in _INDEXED:
+            for trigger in each.triggers:
+                self._db.execute(f"DROP TRIGGER IF EXISTS {trigger}")
+
+    def forget_deleted(self) -> None:
+        """Take the words of erased chats out of the index's pages, where they would linger."""
+        if self._usable:
+            for each in _INDEXED:
+                self._db.execute(f"INSERT INTO {each.index} ({each.index}) VALUES ('optimize')")
+
+    def find(self, words: tuple[str, ...]) -> dict[str, str]:
+        """Ids of the chats that hold every word somewhere (title, question, answer or thinking of
+        what is not hidden by an edit), each with a line around a place of it; "" where only the
+        title holds them.
+        """
+        try:
+            return self._find(words)
+        except sqlite3.DatabaseError as error:
+            if not is_index_damage(error):
+                raise
+            logger.exception("the search index is damaged and is made anew")
+            self.rebuild()
+            return self._find(words)
+
+    def _find(self, words: tuple[str, ...]) -> dict[str, str]:
+        titled: set[str] | None = None
+        places: dict[str, tuple[str, int]] = {}
+        for word in words:
+            found = self._places(word)
+            ids = found.keys() | self._titles(word)
+            titled = ids if titled is None else titled & ids
+            for chat, place in found.items():
+                places.setdefault(chat, place)
+        return {
+            chat: self._snippet(words, *places[chat]) if chat in places else ""
+            for chat in titled or ()
+        }
+
+    def _titles(self, word: str) -> set[str]:
+        rows = self._db.execute(
+            "SELECT id FROM conversation WHERE holds(CAST(title AS BLOB), ?)", (word,)
+        )
+        return {row[0] for row in rows}
+
+    def _places(self, word: str) -> dict[str, tuple[str, int]]:
+        """By chat: the table and row of the newest place, a question before an answer."""
+        places: dict[str, tuple[str, int]] = {}
+        through_index = self._usable and len(word) >= SHORTEST_INDEXED
+        argument = '"' + word.replace('"', '""') + '"' if through_index else word
+        for each in _INDEXED:
+            if through_index:
+                source = f"{each.index} JOIN {each.table} t ON t.sequence = {each.index}.rowid"
+                condition = f"{each.index} MATCH :word"
+            else:
+                source = f"{each.table} t"
+                condition = " OR ".join(f"holds(CAST(t.{c} AS BLOB), :word)" for c in each.columns)
+            exchange = "id" if each.table == "exchange" else "exchange_id"
+            rows = self._db.execute(
+                f"SELECT e.conversation_id, MAX(t.sequence) FROM {source} "
+                f"JOIN exchange e ON e.id = t.{exchange} "
+                f"WHERE ({condition}) AND e.branch = '' GROUP BY e.conversation_id",
+                {"word": argument},
+            )
+            for chat, sequence in rows:
+                places.setdefault(chat, (each.table, sequence))
+        return places
+
+    def _snippet(self, words: tuple[str, ...], table: str, sequence: int) -> str:
+        if table == "exchange":
+            query = "SELECT question, '' FROM exchange WHERE sequence = ?"
+        else:
+            query = "SELECT answer, thinking FROM reply WHERE sequence = ?"
+        first, second = map(text_of, self._db.execute(query, (sequence,)).fetchone())
+        in_first = any(holds(first, word) for word in words)
+        return snippet_of(words, first if in_first else second)
+
+
+def _holds(value: bytes | None, word: str) -> bool:
+    return value is not None and holds(value.decode("utf-8", "replace"), word)

@@ -14,11 +14,12 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, QTimer, Slot
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QApplication, QFileDialog
+from PySide6.QtWidgets import QApplication
 
 from app.background import GuiCalls, JobRunner
 from app.chat_controller import ChatController, ChatPorts
 from app.chat_view import Notice
+from app.context_room import ContextRoom
 from app.conversation_list import ConversationList
 from app.engine_events import LoadAdvanced, LoadFailed, ModelLoaded, ModelUnloaded, WorkerEvent
 from app.engine_thread import EngineFactory, EngineThread
@@ -29,6 +30,7 @@ from app.language import Language, translate
 from app.logging_setup import UncaughtErrors
 from app.memory_estimate import estimate_memory
 from app.model_controller import Estimator, ModelController, ModelPorts
+from app.model_dialog import ask_for_model
 from app.model_downloads import ModelDownloads
 from app.model_records import (
     LoadMarker,
@@ -38,7 +40,7 @@ from app.model_records import (
     known_models,
     look_at_disk,
 )
-from app.notice_actions import AppActions, NoticeActions
+from app.notice_actions import AppActions, ChatActions, NoticeActions
 from app.paths import Paths, resource_dir
 from app.render.formulas import warm_up
 from app.settings import Settings
@@ -85,6 +87,7 @@ class Application(QObject):
         factory: EngineFactory,
         options: StartOptions,
         errors: UncaughtErrors,
+        language: Language | None = None,
     ) -> None:
         super().__init__()
         self._paths = paths
@@ -95,7 +98,7 @@ class Application(QObject):
         self._restart_wanted = False
         self.relaunch: Callable[[str, int], None] = lambda chat_id, restarts: None
         self.leave: Callable[[int], None] = QApplication.exit
-        self.language = Language(resource_dir() / "translations")
+        self.language = language or Language(resource_dir() / "translations")
         self.language.use(loaded.profile.settings.language)
         self.theme = Theme(resource_dir(), self)
         self.window = MainWindow(self.theme)
@@ -137,16 +140,23 @@ class Application(QObject):
             models=self.models,
             settings=self.settings,
             status=self._status,
+            later=self._calls.later,
         )
         self.chat = ChatController(view, ports)
-        self.edits = ExchangeEdits(view, ports, self.chat, self._jobs)
+        self.edits = ExchangeEdits(view, ports, self.chat)
+        self.room = ContextRoom(view, ports, self.chat, self.edits, self._jobs)
         self.settings.listen(self.models.on_settings_changed)
         self.settings.listen(self._on_settings_changed)
         self.downloads = ModelDownloads(view, self.models)
         app_actions = AppActions(
-            self.restart, self._copy_details, self.open_wizard, self._on_resume_download
+            self.restart,
+            self._copy_details,
+            self.open_wizard,
+            self._on_resume_download,
+            view.reveal_setting,
         )
-        self._actions = NoticeActions(self.models, self.edits, self.settings, app_actions)
+        chat_actions = ChatActions(self.chat, self.edits, self.room)
+        self._actions = NoticeActions(self.models, chat_actions, self.settings, app_actions)
         self.wizard = WizardHost(
             self.window,
             self.theme,
@@ -167,6 +177,7 @@ class Application(QObject):
         window.regenerate_requested.connect(edits.on_regenerate)
         window.edit_requested.connect(edits.on_edit)
         window.continue_requested.connect(edits.on_continue)
+        window.reply_edited.connect(edits.on_reply_edited)
         window.reply_chosen.connect(edits.on_reply_chosen)
         window.question_chosen.connect(edits.on_question_chosen)
         window.new_chat_requested.connect(chats.on_new_chat)
@@ -276,16 +287,9 @@ class Application(QObject):
         self.models.use(model_id)
 
     def _on_add_model(self) -> None:
-        path, _ = QFileDialog.getOpenFileName(
-            self.window,
-            translate("App", "Choose a GGUF file, or config.json of a model folder"),
-            str(Path.home()),
-            translate("App", "Models (*.gguf config.json)"),
-        )
-        if path:
-            chosen = Path(path)
-            folder = chosen.parent if chosen.name == "config.json" else chosen
-            self._on_wizard_model(folder, "")
+        path = ask_for_model(self.window)
+        if path is not None:
+            self._on_wizard_model(path, "")
 
     def _on_worker_event(self, event: WorkerEvent) -> None:
         match event:

@@ -20,9 +20,10 @@ from app import __version__
 from app.application import Application, StartOptions
 from app.engine_builder import build_engine, build_scripted_engine, scripted_model
 from app.engine_thread import EngineFactory
+from app.language import SYSTEM, Language, translate
 from app.logging_setup import UncaughtErrors, setup_logging
 from app.memory_estimate import estimate_memory, no_estimate
-from app.paths import Paths, ensure_folders, paths_for
+from app.paths import Paths, ensure_folders, paths_for, resource_dir
 from app.self_test import run_self_test
 from app.settings import with_value
 from app.settings_file import LoadedProfile, load_profile
@@ -110,20 +111,30 @@ def main(argv: Sequence[str] | None = None) -> int:
     qt.setApplicationName("Thinkpane")
     qt.setDesktopFileName("thinkpane")
     qt.setQuitOnLastWindowClosed(False)
+    language = Language(resource_dir() / "translations")
+    language.use(SYSTEM)
     paths = paths_for(arguments.profile)
     try:
         ensure_folders(paths)
     except FolderNotWritable as error:
         return _refuse(
-            f"Thinkpane cannot keep anything: {error.path} cannot be written to ({error.reason}). "
-            "Make it writable, or start with --profile and another folder."
+            translate(
+                "Start",
+                "Thinkpane cannot keep anything: {path} cannot be written to ({reason}). "
+                "Make it writable, or start with --profile and another folder.",
+            ).format(path=error.path, reason=error.reason)
         )
     instance = SingleInstance(paths.lock_file)
     if not instance.acquire():
         return _leave_to_other(instance, paths)
     errors = _begin_logging(paths)
     application = Application(
-        paths, _load(paths, arguments), _factory(paths, arguments), start_options(arguments), errors
+        paths,
+        _load(paths, arguments),
+        _factory(paths, arguments),
+        start_options(arguments),
+        errors,
+        language,
     )
     errors.on_error = application.on_uncaught_error
     instance.raised = application.raise_window
@@ -179,15 +190,25 @@ def _begin_logging(paths: Paths) -> UncaughtErrors:
 def _leave_to_other(instance: SingleInstance, paths: Paths) -> int:
     if not instance.held_by_other:
         return _refuse(
-            f"The profile {paths.data_dir} cannot be locked: {paths.lock_file} could not be made. "
-            "Free some space on that disk, or start with --profile and another folder."
+            translate(
+                "Start",
+                "The profile {data_dir} cannot be locked: {lock_file} could not be made. "
+                "Free some space on that disk, or start with --profile and another folder.",
+            ).format(data_dir=paths.data_dir, lock_file=paths.lock_file)
         )
     if instance.raise_other():
-        print_line("Thinkpane is already running with this profile; its window was shown.")
+        print_line(
+            translate(
+                "Start", "Thinkpane is already running with this profile; its window was shown."
+            )
+        )
         return 0
     return _refuse(
-        f"Another Thinkpane is using the profile {paths.data_dir} and does not answer. Close it, "
-        "or start with --profile and another folder."
+        translate(
+            "Start",
+            "Another Thinkpane is using the profile {data_dir} and does not answer. "
+            "Close it, or start with --profile and another folder.",
+        ).format(data_dir=paths.data_dir)
     )
 
 

@@ -42,7 +42,7 @@ from app.model_records import (
 )
 from app.notice_actions import AppActions, ChatActions, NoticeActions
 from app.paths import Paths, resource_dir
-from app.render.formulas import warm_up
+from app.render.drawing_process import DrawingProcess, child_command
 from app.settings import Settings
 from app.settings_controller import SettingsController
 from app.settings_file import LoadedProfile
@@ -105,7 +105,9 @@ class Application(QObject):
         self._calls = GuiCalls(self)
         self._jobs = JobRunner(self._calls.post)
         self._drawing = JobRunner(self._calls.post, "drawing")
-        self.theme.formulas.draw_with(self._drawing.run)
+        self._drawn_by = DrawingProcess(child_command())
+        self.theme.formulas.draw_with(self._drawing.run, self._drawn_by.formula)
+        self.theme.code_colors.color_with(self._drawing.run, self._drawn_by.colors)
         self._store = StoreThread(paths.database_file, self._calls.post, self._on_store_event)
         self.engine = EngineThread(factory, self._on_worker_event, self)
         self._build_controllers(loaded)
@@ -149,13 +151,9 @@ class Application(QObject):
         self.settings.listen(self._on_settings_changed)
         self.downloads = ModelDownloads(view, self.models)
         app_actions = AppActions(
-            self.restart,
-            self._copy_details,
-            self.open_wizard,
-            self._on_resume_download,
-            view.reveal_setting,
+            self.restart, self._copy_details, self.open_wizard, self._on_resume_download
         )
-        chat_actions = ChatActions(self.chat, self.edits, self.room)
+        chat_actions = ChatActions(self.chat, self.edits, self.room, view.reveal_setting)
         self._actions = NoticeActions(self.models, chat_actions, self.settings, app_actions)
         self.wizard = WizardHost(
             self.window,
@@ -215,7 +213,7 @@ class Application(QObject):
         self._store.start()
         self.engine.start()
         self._timer.start(TICK_MS)
-        self._drawing.run(warm_up, lambda _: None)
+        self._drawing.run(self._drawn_by.warm_up, lambda _: None)
         self._look_for_models(self._on_first_models)
 
     def _records(self) -> tuple[ModelRecord, ...]:
@@ -385,6 +383,7 @@ class Application(QObject):
         downloads_ended = self.wizard.shutdown(_ENGINE_END_S)
         stored = self._store.close(_STORE_END_S)
         self._jobs.close(_ENGINE_END_S)
+        self._drawn_by.close()
         self._drawing.close(_ENGINE_END_S)
         self._calls.close()
         self.settings.save_now()

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
 
-from PySide6.QtCore import QObject, Qt, Signal, Slot
+from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 
 T = TypeVar("T")
 
@@ -33,6 +33,10 @@ class GuiCalls(QObject):
     def post(self, call: Callable[[], None]) -> None:
         """Run `call` soon, on the GUI thread, in the order of posting."""
         self._posted.emit(call)
+
+    def later(self, seconds: float, call: Callable[[], None]) -> None:
+        """Run `call` on the GUI thread after that time; asked for on the GUI thread."""
+        QTimer.singleShot(round(seconds * 1000), self, partial(self._on_posted, call))
 
     def close(self) -> None:
         """Drop whatever is still posted: what it would change is about to go."""

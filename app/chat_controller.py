@@ -13,6 +13,7 @@ import uuid
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 from app.chat_request import context_of, request_for
 from app.chat_view import ChatState, ChatView, Notice
@@ -22,9 +23,10 @@ from app.engine_events import EnginePort, UnexpectedFailure
 from app.error_text import error_text
 from app.language import translate
 from app.model_controller import ModelController
+from app.reply_watch import ReplyWatch
 from app.running_reply import RunningReply
 from app.settings_controller import SettingsController
-from app.status_board import StatusBoard
+from app.status_board import StatusBoard, phase_text
 from app.title import title_from_question
 from engine.api import (
     Capability,
@@ -40,16 +42,8 @@ from engine.errors import EngineError, PromptTooLong
 LONG_REPLY_S = 10.0
 """A reply that took this long is announced; the window does so when it is in the background."""
 
-
-def _phase(state: ChatState) -> str:
-    """What the status bar calls it."""
-    phases = {
-        ChatState.PREFILLING: translate("Chat", "Reading the chat"),
-        ChatState.THINKING: translate("Chat", "Thinking"),
-        ChatState.ANSWERING: translate("Chat", "Answering"),
-        ChatState.STOPPING: translate("Chat", "Stopping"),
-    }
-    return phases.get(state, "")
+STOP_PATIENCE_S = 0.15
+"""How long a stopped reply waits for the engine's last word: its text, its seed, its counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +58,8 @@ class ChatPorts:
     status: StatusBoard
     clock: Callable[[], float] = time.monotonic
     new_id: Callable[[], str] = lambda: uuid.uuid4().hex
+    later: Callable[[float, Callable[[], None]], None] = lambda seconds, call: None
+    """Calls back on the GUI thread after some seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +83,12 @@ class ChatController:
         self._running: RunningReply | None = None
         self._state = ChatState.IDLE
         self._queue: deque[_Waiting] = deque()
+        self._watch = ReplyWatch(view)
         self.last_error_details = ""
         self.too_long: Callable[[str, str, int], None] = lambda chat, exchange, limit: None
         ports.chats.shown_changed = self._on_shown_changed
         ports.chats.showing = self._bring_up_to_date
-        ports.chats.removing = self._end_all_of
+        ports.chats.removing = self.end_replies_of
         ports.chats.is_busy = self.is_busy
         ports.models.ready = self._on_model_ready
         ports.models.failed = self._on_model_failed
@@ -111,7 +108,7 @@ class ChatController:
     def on_submitted(self, text: str) -> None:
         """Store a question and answer it as soon as its turn comes.
 
-        The window sends none while a reply of the shown chat runs or waits.
+        The window sends none while a reply of the shown chat runs or waits, unless it was stopped.
         """
         question = clean_text(text)
         if not question.strip():
@@ -127,11 +124,18 @@ class ChatController:
     def on_stop(self) -> None:
         """End the reply of the shown chat; what has arrived stays."""
         shown_id = self._ports.chats.shown_id
-        if self._running is not None and self._running.conversation_id == shown_id:
-            self._running.stopping = True
-            self._running.control.cancel()
+        running = self._running
+        if running is not None and running.conversation_id == shown_id and not running.stopping:
+            running.stopping = True
+            running.control.cancel()
             self._set_state(ChatState.STOPPING)
+            self._ports.later(STOP_PATIENCE_S, partial(self._end_stopped, running))
         self._drop_waiting(shown_id, ReplyStatus.STOPPED)
+
+    def _end_stopped(self, running: RunningReply) -> None:
+        """The engine is still busy with something long; the user need not wait for it."""
+        if running is self._running:
+            self._end(running, running.so_far(ReplyStatus.STOPPED))
 
     def on_answer_now(self) -> None:
         """End the thinking of the shown chat's reply."""
@@ -163,11 +167,7 @@ class ChatController:
             return
         match event:
             case PrefillProgress():
-                running.prompt_tokens = event.total_tokens
-                if self._is_shown(running):
-                    self._show_context(running)
-                    done, total = event.done_tokens, event.total_tokens
-                    self._view.show_prefill(running.exchange_id, done, total)
+                self._on_prefill(running, event)
             case Delta():
                 self._on_delta(running, event)
             case Finished():
@@ -186,7 +186,7 @@ class ChatController:
     def show_again(self) -> None:
         """Show where the chat stands to a window that has forgotten it."""
         if self._state is not ChatState.IDLE:
-            self._ports.status.change(phase=_phase(self._state))
+            self._ports.status.change(phase=phase_text(self._state))
         self._show_state()
 
     def close(self) -> None:
@@ -208,6 +208,7 @@ class ChatController:
         request_id = self._ports.new_id()
         settings = self._ports.settings.settings
         self._view.hide_notice("reply")
+        self._watch.on_begin()
         base = self._fitted(waiting.base)
         try:
             request = request_for(request_id, chat, waiting.exchange_id, base, settings)
@@ -236,19 +237,37 @@ class ChatController:
         thinking = base.thinking_enabled and (can_think or bool(base.thinking))
         return replace(base, model=self._ports.status.status.model, thinking_enabled=thinking)
 
+    def _on_prefill(self, running: RunningReply, progress: PrefillProgress) -> None:
+        done, total = progress.done_tokens, progress.total_tokens
+        running.prompt_tokens = total
+        waited_s = self._ports.clock() - running.started_at
+        if done == total and waited_s > 0:
+            computed = total - progress.reused_tokens
+            self._ports.status.change(prefill_tokens_per_s=round(computed / waited_s, 1))
+        if self._is_shown(running):
+            self._show_context(running)
+            self._view.show_prefill(running.exchange_id, done, total)
+
     def _on_delta(self, running: RunningReply, delta: Delta) -> None:
+        now = self._ports.clock()
+        if running.first_at is None:
+            self._ports.status.change(first_token_s=now - running.started_at)
+        streamed = running.add(delta, now)
         if running.stopping:
-            return  # after Stop nothing moves any more
-        streamed = running.add(delta, self._ports.clock())
+            # Nothing moves after Stop; what was on its way stands there once the reply has ended.
+            self._ports.store.append_text(running.base.reply_id, streamed)
+            return
         thinking = delta.channel is Channel.THINKING
         self._set_state(ChatState.THINKING if thinking else ChatState.ANSWERING)
         self._ports.store.append_text(running.base.reply_id, streamed)
         self._ports.status.change(decode_tokens_per_s=round(running.decode_tokens_per_s, 1))
-        if self._is_shown(running):
+        shown = self._is_shown(running)
+        if shown:
             self._show_context(running)
             self._view.append_delta(
                 running.exchange_id, delta.channel, delta.text, delta.token_count
             )
+        self._watch.on_delta(running, delta, shown=shown)
 
     def _show_context(self, running: RunningReply) -> None:
         if running.context_tokens:
@@ -268,6 +287,10 @@ class ChatController:
         self._save_reply(running.conversation_id, running.exchange_id, reply)
         self._ports.models.end_use()
         self._set_state(ChatState.IDLE)
+        self._watch.on_end(running, reply, shown=self._is_shown(running))
+        if self._is_shown(running):
+            capacity_tokens = self._ports.status.status.capacity_tokens
+            self._watch.on_context(self._ports.chats.shown, capacity_tokens)
         took_s = self._ports.clock() - running.started_at
         if took_s >= LONG_REPLY_S and not running.stopping:
             chat = self._ports.chats.get(running.conversation_id)
@@ -317,8 +340,8 @@ class ChatController:
             reply = replace(each.base, status=status, error_text=error_text)
             self._save_reply(each.conversation_id, each.exchange_id, reply)
 
-    def _end_all_of(self, conversation_id: str) -> None:
-        """A chat is about to be deleted: end its replies, keeping their words with it."""
+    def end_replies_of(self, conversation_id: str) -> None:
+        """End the replies of a chat at once, keeping their words; it is about to be changed."""
         self._drop_waiting(conversation_id, ReplyStatus.STOPPED)
         running = self._running
         if running is not None and running.conversation_id == conversation_id:
@@ -338,11 +361,13 @@ class ChatController:
     def _set_state(self, state: ChatState) -> None:
         if state is not self._state:
             self._state = state
-            self._ports.status.change(phase=_phase(state))
+            self._ports.status.change(phase=phase_text(state))
             self._show_state()
 
     def _on_shown_changed(self, conversation_id: str) -> None:
         self._ports.status.change(context_tokens=context_of(self._ports.chats.shown))
+        running = self._running
+        self._watch.on_shown(running if running is not None and self._is_shown(running) else None)
         self._show_state()
 
     def _show_state(self) -> None:
@@ -359,7 +384,8 @@ class ChatController:
             return
         text, share = "", None
         if self._running is not None:
-            text = translate("Chat", "Waiting for the answer in another chat")
+            if not self._is_shown(self._running):
+                text = translate("Chat", "Waiting for the answer in another chat")
         elif self._ports.models.loading is not None:
             label, share = self._ports.models.loading
             words = translate("Chat", "Loading {model}: {percent}")

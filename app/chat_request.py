@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from app.conversation import Conversation, Exchange, Reply, ReplyStatus
+from app.conversation import Conversation, Exchange, Reply, context_tokens_of
 from app.settings import Settings, sampling_params, thinking_params
 from engine.api import (
     ChatMessage,
-    FinishReason,
     GenerationRequest,
     ReplyPrefix,
     Role,
@@ -59,16 +58,6 @@ def request_for(
     )
 
 
-def can_continue(reply: Reply) -> bool:
-    """Whether a reply was cut and can go on; not when the context is full, nor after its end."""
-    if reply.status in (ReplyStatus.STOPPED, ReplyStatus.INTERRUPTED, ReplyStatus.FAILED):
-        return True
-    return (
-        reply.status is ReplyStatus.DONE
-        and reply.finish_reason == FinishReason.MAX_NEW_TOKENS.value
-    )
-
-
 def oldest_exchanges(conversation: Conversation, exchange_id: str) -> list[Exchange]:
     """The exchanges before this one that the model still sees, oldest first."""
     earlier: list[Exchange] = []
@@ -84,4 +73,4 @@ def context_of(conversation: Conversation) -> int:
     """Tokens that the chat's last ended reply left in the context, its prompt included."""
     replies = [exchange.reply for exchange in conversation.exchanges]
     last = next((r for r in reversed(replies) if r is not None and r.prompt_tokens), None)
-    return 0 if last is None else last.prompt_tokens + last.thinking_tokens + last.answer_tokens
+    return 0 if last is None else context_tokens_of(last)

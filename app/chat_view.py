@@ -9,6 +9,7 @@
     regenerate_requested(str)             exchange_id
     edit_requested(str, str)              exchange_id, new question
     continue_requested(str)               exchange_id
+    reply_edited(object)                  ReplyEdit
     reply_chosen(str, int)                exchange_id, index of the reply version
     question_chosen(str, int)             exchange_id, index of the wording
     new_chat_requested()
@@ -115,6 +116,17 @@ class Notice:
     timeout_s: float | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class ReplyEdit:
+    """A changed answer, or changed thinking; whether the model goes on from there, and in what."""
+
+    exchange_id: str
+    channel: Channel
+    text: str
+    thinking_closed: bool
+    goes_on: bool
+
+
 class ChatView(Protocol):
     """What the controllers may tell the window; called on the GUI thread only."""
 
@@ -169,6 +181,10 @@ class ChatView(Protocol):
 
     def show_settings(self, settings: Settings) -> None:
         """Fill the settings panel, the theme and the font size."""
+        ...
+
+    def reveal_setting(self, name: str) -> None:
+        """Open the settings at that one."""
         ...
 
     def show_memory_plan(self, text: str, fits: bool) -> None:

@@ -13,7 +13,6 @@ from app.chat_view import ChatView, Notice, ReplyEdit
 from app.conversation import EDITED, Exchange, Reply, ReplyStatus, can_continue, has_room
 from app.conversation_list import clean_text
 from app.language import QT_TRANSLATE_NOOP, translate
-from app.language import translate
 from app.settings import with_value
 from app.title import title_from_question
 from engine.api import Capability, Channel
@@ -111,10 +110,11 @@ class ExchangeEdits:
         if edit.goes_on:
             self._ask_again(exchange, replace(edited, status=ReplyStatus.RUNNING, finish_reason=""))
         elif (edited.thinking, edited.answer) != (old.thinking, old.answer):
-            exchange = exchange.with_reply(edited)
-            chat = self._ports.chats.touched(self._ports.chats.shown.with_exchange(exchange))
-            self._ports.store.write(lambda store: store.save_exchange(chat, exchange))
-            self.put(exchange)
+            kept = exchange.with_reply(edited)
+            chat = self._ports.chats.touched(self._ports.chats.shown.with_exchange(kept))
+            self._ports.store.write(lambda store: store.save_exchange(chat, kept))
+            self.put(kept)
+            self._ports.chats.refresh()
 
     def on_edit(self, exchange_id: str, question: str) -> None:
         """Ask a changed question in place of an old one, which is kept with what came after it."""

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from app.chat_controller import ChatController
 from app.chat_view import ModelState
+from app.context_room import ContextRoom
 from app.exchange_edits import ExchangeEdits
 from app.model_controller import ModelController
 from app.settings import field_of, with_value
@@ -25,27 +27,45 @@ class AppActions:
     resume_download: Callable[[str], None]
 
 
+@dataclass(frozen=True, slots=True)
+class ChatActions:
+    """What works on the shown chat."""
+
+    chat: ChatController
+    edits: ExchangeEdits
+    room: ContextRoom
+    reveal_setting: Callable[[str], None]
+
+
 class NoticeActions:
     """Carries out actions; an unknown id does nothing."""
 
     def __init__(
         self,
         models: ModelController,
-        edits: ExchangeEdits,
+        chat: ChatActions,
         settings: SettingsController,
         app: AppActions,
     ) -> None:
         self._models = models
-        self._edits = edits
+        self._edits = chat.edits
         self._settings = settings
-        self._resume_download = app.resume_download
+        self._named: dict[tuple[str, int], Callable[..., None]] = {
+            ("undo_edit", 3): chat.edits.on_undo_edit,
+            ("raise_presence", 2): chat.edits.on_raise_presence,
+            ("resume_download", 1): app.resume_download,
+            ("show_setting", 1): chat.reveal_setting,
+        }
+        self._take_back = chat.room.on_take_back
         self._plain: dict[str, Callable[[], None]] = {
             "retry": self._retry,
             "restart": app.restart,
             "copy_details": app.copy_details,
             "choose_model": app.choose_model,
             "download_model": app.choose_model,
-            "leave_out_oldest": edits.on_leave_out_oldest,
+            "stop": chat.chat.on_stop,
+            "answer_now": chat.chat.on_answer_now,
+            "leave_out_oldest": chat.room.on_leave_out_oldest,
             "reload_model": models.reload,
             "use_cpu": self._use_cpu,
             "halve_context": self._halve_context,
@@ -54,10 +74,11 @@ class NoticeActions:
     def on_action(self, action_id: str) -> None:
         """A button of a notice was pressed."""
         name, *arguments = action_id.split(":")
-        if name == "undo_edit" and len(arguments) == 3:
-            self._edits.on_undo_edit(*arguments)
-        elif name == "resume_download" and len(arguments) == 1:
-            self._resume_download(arguments[0])
+        call = self._named.get((name, len(arguments)))
+        if call is not None:
+            call(*arguments)
+        elif name == "take_back" and arguments:
+            self._take_back(*arguments)
         elif not arguments and name in self._plain:
             self._plain[name]()
 

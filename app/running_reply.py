@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from app.conversation import Reply, ReplyStatus, StreamedText, joined
+from app.loop_guard import LoopGuard
 from engine.api import Channel, Delta, FinishReason, GenerationControl, GenerationStats
 
 _STATUS_OF_REASON = {
@@ -35,6 +36,9 @@ class RunningReply:
     tokens: int = 0
     prompt_tokens: int = 0
     """Known once the prompt is being read."""
+    guard: LoopGuard = field(default_factory=LoopGuard)
+    looping: Channel | None = None
+    """The channel that was found to repeat itself, while it does the talking."""
     _answering: bool = False
     _pieces: list[StreamedText] = field(default_factory=list)
 
@@ -89,20 +93,26 @@ class RunningReply:
             answer_s=self.base.answer_s + streamed.answer_s,
             thinking_tokens=self.base.thinking_tokens + streamed.thinking_tokens,
             answer_tokens=self.base.answer_tokens + streamed.answer_tokens,
+            # A prompt that was read to go on with a reply holds the text of that reply too.
+            prompt_tokens=max(
+                0, self.prompt_tokens - self.base.thinking_tokens - self.base.answer_tokens
+            ),
         )
 
     def finished(self, reason: FinishReason, stats: GenerationStats) -> Reply:
         """The ended reply; counts and seconds as the engine measured them."""
         reply = self.so_far(_STATUS_OF_REASON[reason])
+        thinking_tokens = self.base.thinking_tokens + stats.thinking_tokens
+        answer_tokens = self.base.answer_tokens + stats.answer_tokens
         return replace(
             reply,
             finish_reason=reason.value,
             thinking_closed=reply.thinking_closed or stats.thinking_ended_by != "",
             thinking_s=self.base.thinking_s + stats.thinking_s,
             answer_s=self.base.answer_s + max(0.0, stats.decode_s - stats.thinking_s),
-            thinking_tokens=self.base.thinking_tokens + stats.thinking_tokens,
-            answer_tokens=self.base.answer_tokens + stats.answer_tokens,
-            prompt_tokens=stats.prompt_tokens,
+            thinking_tokens=thinking_tokens,
+            answer_tokens=answer_tokens,
+            prompt_tokens=max(0, stats.context_tokens - thinking_tokens - answer_tokens),
             seed=stats.seed,
             prefill_tokens_per_s=stats.prefill_tokens_per_s,
             decode_tokens_per_s=stats.decode_tokens_per_s,

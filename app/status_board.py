@@ -5,7 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from app.chat_view import ChatView, Status
+from app.chat_view import ChatState, ChatView, Status
+from app.language import translate
+
+
+def phase_text(state: ChatState) -> str:
+    """What the status bar calls it."""
+    phases = {
+        ChatState.PREFILLING: translate("Chat", "Reading the chat"),
+        ChatState.THINKING: translate("Chat", "Thinking"),
+        ChatState.ANSWERING: translate("Chat", "Answering"),
+        ChatState.STOPPING: translate("Chat", "Stopping"),
+    }
+    return phases.get(state, "")
 
 
 class StatusBoard:

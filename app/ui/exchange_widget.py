@@ -27,6 +27,7 @@ class ExchangeWidget(QWidget):
         height_changed: `arrange` would now give another height.
         regenerate_requested(str), continue_requested(str): exchange id.
         edit_requested(str, str): exchange id, new question.
+        reply_edited(object): a ReplyEdit.
         reply_chosen(str, int), question_chosen(str, int): exchange id, version.
         answer_now_requested: end the thinking.
         seed_chosen(object): use the seed of this reply again; an int of up to 63 bits.
@@ -36,6 +37,7 @@ class ExchangeWidget(QWidget):
     regenerate_requested = Signal(str)
     continue_requested = Signal(str)
     edit_requested = Signal(str, str)
+    reply_edited = Signal(object)
     reply_chosen = Signal(str, int)
     question_chosen = Signal(str, int)
     answer_now_requested = Signal()

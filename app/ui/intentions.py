@@ -15,6 +15,7 @@ class Intentions(QWidget):
     regenerate_requested = Signal(str)
     edit_requested = Signal(str, str)
     continue_requested = Signal(str)
+    reply_edited = Signal(object)
     reply_chosen = Signal(str, int)
     question_chosen = Signal(str, int)
     new_chat_requested = Signal()

@@ -109,7 +109,7 @@ class MainWindow(Intentions):
             (composer, "submitted stop_requested draft_changed"),
             (chats, "rename_requested delete_requested undo_delete_requested search_changed"),
             (transcript, "answer_now_requested regenerate_requested edit_requested"),
-            (transcript, "continue_requested reply_chosen question_chosen"),
+            (transcript, "continue_requested reply_edited reply_chosen question_chosen"),
             (self.header.picker, "model_selected add_model_requested remove_model_requested"),
             (self.header.picker, "pause_download_requested resume_download_requested"),
             (self.header.picker, "free_memory_requested"),
@@ -212,6 +212,12 @@ class MainWindow(Intentions):
         self._share.set_budget(budget)
         self._share.set_thinking_shown(settings.show_thinking)
         self._theme.set_look(settings.theme, settings.font_size)
+
+    def reveal_setting(self, name: str) -> None:
+        """Open the settings at that one."""
+        if not self.panels.is_shown("right"):
+            self.panels.toggle("right")
+        self.settings_panel.reveal(name)
 
     def show_memory_plan(self, text: str, fits: bool) -> None:
         """Show what the model needs on this device."""

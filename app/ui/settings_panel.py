@@ -122,6 +122,13 @@ class SettingsPanel(QScrollArea):
         set_role(self._memory, "role", "quiet" if fits else "danger")
         self._memory.setVisible(bool(text))
 
+    def reveal(self, name: str) -> None:
+        """Scroll to that setting and give it the keyboard. Raises KeyError if it is not here."""
+        row = self.rows[name]
+        # The panel may just have been opened; its rows have their places once it was laid out.
+        QTimer.singleShot(0, row, lambda: self.ensureWidgetVisible(row))
+        row.input.setFocus(Qt.FocusReason.OtherFocusReason)
+
     def flush(self) -> None:
         """Hand over what is still being typed."""
         for row in self.rows.values():

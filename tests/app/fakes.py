@@ -10,6 +10,7 @@ from typing import Any
 
 from app.chat_controller import ChatController, ChatPorts
 from app.chat_view import ChatState, ModelChoice, Notice, Status
+from app.context_room import ContextRoom
 from app.conversation import Conversation, ConversationSummary, Exchange, StreamedText
 from app.conversation_database import open_store
 from app.conversation_list import ConversationList
@@ -55,6 +56,7 @@ class FakeView:
         self.active_id: str | None = None
         self.status = Status()
         self.settings = Settings()
+        self.revealed: list[str] = []
         self.plan: tuple[str, bool] = ("", True)
         self.notices: dict[str, Notice] = {}
         self.notified: list[tuple[str, str]] = []
@@ -100,6 +102,9 @@ class FakeView:
 
     def show_settings(self, settings: Settings) -> None:
         self.settings = settings
+
+    def reveal_setting(self, name: str) -> None:
+        self.revealed.append(name)
 
     def show_memory_plan(self, text: str, fits: bool) -> None:
         self.plan = (text, fits)
@@ -229,6 +234,7 @@ class Desk:
         self.engine = FakeEngine()
         self.clock = Clock()
         self.offered: list[str] = []
+        self.later: list[tuple[float, Callable[[], None]]] = []
         self.estimates: list[tuple[Path, str, int]] = []
         self.marker = LoadMarker(self.tmp_path / "loading.json")
         self.status = StatusBoard(self.view)
@@ -261,9 +267,11 @@ class Desk:
             settings=self.settings,
             status=self.status,
             clock=self.clock,
+            later=lambda seconds, call: self.later.append((seconds, call)),
         )
         self.chat = ChatController(self.view, ports)
-        self.edits = ExchangeEdits(self.view, ports, self.chat, self.jobs)
+        self.edits = ExchangeEdits(self.view, ports, self.chat)
+        self.room = ContextRoom(self.view, ports, self.chat, self.edits, self.jobs)
         self.chats.start()
 
     def _estimate(self, path: Path, device: str, capacity_tokens: int) -> MemoryEstimate:

@@ -174,7 +174,7 @@ def test_stop_sets_the_flag_at_once_and_keeps_what_had_arrived(desk, stage):
     reply = desk.store.conversation(desk.chats.shown_id).exchanges[0].reply
     assert reply is not None
     assert reply.status is ReplyStatus.STOPPED
-    assert reply.answer == ("So" if stage == "answer" else "")
+    assert reply.answer == ("Solate" if stage == "answer" else "late"), "no word is lost"
 
 
 def test_late_events_of_a_stopped_request_never_land_in_the_next(desk):

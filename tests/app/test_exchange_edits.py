@@ -210,7 +210,7 @@ def test_leaving_out_the_oldest_marks_them_and_asks_again(desk):
     desk.chat.on_submitted("q" * 40)
     too_long(desk, 320)
     assert "leave_out_oldest" in desk.view.actions()
-    desk.edits.on_leave_out_oldest()
+    desk.room.on_leave_out_oldest()
     left_out = [e.left_out for e in desk.store.conversation(desk.chats.shown_id).exchanges]
     assert left_out == [True, False, False, False]
     assert [m.text[0] for m in desk.request.messages] == ["b", "b", "c", "c", "q"]
@@ -227,7 +227,7 @@ def test_a_question_that_alone_is_too_long_is_said_to_be(desk):
     desk.ask("a" * 50, "a" * 50)
     desk.chat.on_submitted("q" * 400)
     too_long(desk, 320)
-    desk.edits.on_leave_out_oldest()
+    desk.room.on_leave_out_oldest()
     assert "alone" in desk.view.notices["reply"].text
     assert len(desk.engine.requests) == 2
     assert not desk.chats.shown.exchanges[0].left_out, "nothing is left out in vain"
@@ -238,5 +238,5 @@ def test_leaving_out_in_another_chat_does_nothing(desk):
     desk.chat.on_submitted("q" * 40)
     too_long(desk, 100)
     desk.chats.on_new_chat()
-    desk.edits.on_leave_out_oldest()
+    desk.room.on_leave_out_oldest()
     assert len(desk.engine.requests) == 2

@@ -14,7 +14,7 @@ from app.model_records import (
     ModelRecord,
     ModelsOnDisk,
 )
-from app.notice_actions import AppActions, NoticeActions
+from app.notice_actions import AppActions, ChatActions, NoticeActions
 from app.settings import Settings, with_value
 from app.settings_file import Profile, load_profile
 from engine.api import Capability, LoadProgress
@@ -254,7 +254,8 @@ def actions(desk: Desk, calls: list[str]) -> NoticeActions:
         choose_model=lambda: calls.append("choose"),
         resume_download=lambda model_id: calls.append(f"resume {model_id}"),
     )
-    return NoticeActions(desk.models, desk.edits, desk.settings, app)
+    chat = ChatActions(desk.chat, desk.edits, desk.room, desk.view.reveal_setting)
+    return NoticeActions(desk.models, chat, desk.settings, app)
 
 
 def test_every_action_that_an_error_offers_does_something(tmp_path):

@@ -40,8 +40,9 @@ from engine.api import (
 from engine.errors import BadRequest, DeviceLost, EngineError
 
 EVENT_INTERVAL_S = 1 / 30
-_SWITCH_INTERVAL_S = 0.001
-"""How long a thread keeps the GIL; the default of 5 ms halves decoding beside a busy window."""
+_SWITCH_INTERVAL_S = 0.0001
+"""How long a thread keeps the GIL; the default of 5 ms halves decoding beside a busy window, and
+1 ms still costs a tenth of it (docs/window.md)."""
 
 EngineFactory = Callable[[LoadRequest], Engine]
 

@@ -12,7 +12,6 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QFrame, QLabel, QTextEdit, QWidget
 
-from app.render.code_colors import color_lines
 from app.ui.controls import TextButton, copy_to_clipboard, label
 from app.ui.theme import Theme
 
@@ -38,6 +37,7 @@ class CodeBlock(QFrame):
         self._source = ""
         self._language = ""
         self._colored = False
+        self._waits = False
         self._label: QLabel = label("", "quiet", self)
         self._copy = TextButton(self.tr("Copy"), "link", self)
         self._copy.setAccessibleName(self.tr("Copy code"))
@@ -98,21 +98,35 @@ class CodeBlock(QFrame):
         cursor.endEditBlock()
 
     def _color(self) -> None:
+        """Colour what is shown as soon as its colours are known."""
+        lines = self._theme.code_colors.ask(self._source, self._language)
+        if lines is None:
+            if not self._waits:
+                self._waits = True
+                self._theme.code_colors.arrived.connect(self._on_colors)
+            return
         self._colored = True
         document = self._view.document()
+        formats: dict[str, QTextCharFormat] = {}
         block = document.begin()
-        for runs in color_lines(self._source, self._language.lower()):
+        for runs in lines:
             ranges = []
             for run in runs:
+                if run.kind not in formats:
+                    formats[run.kind] = QTextCharFormat()
+                    formats[run.kind].setForeground(self._theme.color(run.kind))
                 span = QTextLayout.FormatRange()
-                span.start, span.length = run.start, run.length
-                text_format = QTextCharFormat()
-                text_format.setForeground(self._theme.color(run.kind))
-                span.format = text_format
+                span.start, span.length, span.format = run.start, run.length, formats[run.kind]
                 ranges.append(span)
             block.layout().setFormats(ranges)
             block = block.next()
         document.markContentsDirty(0, document.characterCount())
+
+    def _on_colors(self, source: str, language: str) -> None:
+        if (source, language) == (self._source, self._language):
+            self._theme.code_colors.arrived.disconnect(self._on_colors)
+            self._waits = False
+            self._color()
 
     def arrange(self, width: int) -> int:
         """Place the parts at that width; returns the height needed."""

@@ -14,8 +14,13 @@ from app.render.formulas import FormulaImage, render_formula
 Run = Callable[[Callable[[], FormulaImage | None], Callable[[FormulaImage | None], None]], None]
 """Does a job on another thread, then calls the second argument with its result on this one."""
 
-MOST_KEPT = 1_024
-TELL_MS = 30
+Draw = Callable[[str, int, bool], FormulaImage | None]
+"""Draws a formula: TeX, pixel size, display."""
+
+MOST_KEPT = 2_048
+MOST_AT_ONCE = 8
+"""As many are given to the other thread at a time: the newest, which stand before the reader."""
+TELL_MS = 40
 
 
 class NoImage(Enum):
@@ -37,15 +42,19 @@ class FormulaSource(QObject):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._run: Run | None = None
+        self._draw: Draw = render_formula
         self._images: dict[tuple[str, int, bool], FormulaImage | NoImage] = {}
+        self._queue: list[tuple[str, int, bool]] = []
+        self._at_work = 0
         self._tell_timer = QTimer(self)
         self._tell_timer.setSingleShot(True)
         self._tell_timer.setInterval(TELL_MS)
         self._tell_timer.timeout.connect(self.arrived)
 
-    def draw_with(self, run: Run) -> None:
-        """Have formulas drawn by `run` from now on."""
+    def draw_with(self, run: Run, draw: Draw = render_formula) -> None:
+        """Have formulas drawn by `run` from now on, each by a call of `draw` there."""
         self._run = run
+        self._draw = draw
 
     def ask(
         self, tex: str, size_px: int, display: bool
@@ -54,22 +63,33 @@ class FormulaSource(QObject):
         key = (tex, size_px, display)
         found = self._images.get(key)
         if found is None:
-            job = partial(render_formula, *key)
             if self._run is None:
-                self._take(key, job())
+                self._take(key, self._draw(*key))
             else:
                 self._images[key] = NoImage.COMING
-                self._run(job, partial(self._on_drawn, key))
+                self._queue.append(key)
+                self._hand_over()
             found = self._images[key]
         return found
 
+    def _hand_over(self) -> None:
+        while self._queue and self._at_work < MOST_AT_ONCE and self._run is not None:
+            key = self._queue.pop()
+            self._at_work += 1
+            self._run(partial(self._draw, *key), partial(self._on_drawn, key))
+
     def _on_drawn(self, key: tuple[str, int, bool], image: FormulaImage | None) -> None:
+        self._at_work -= 1
         self._take(key, image)
+        self._hand_over()
         if not self._tell_timer.isActive():
             self._tell_timer.start()
 
     def _take(self, key: tuple[str, int, bool], image: FormulaImage | None) -> None:
         self._images.pop(key, None)
         self._images[key] = NoImage.IMPOSSIBLE if image is None else image
-        if len(self._images) > MOST_KEPT:
-            del self._images[next(iter(self._images))]
+        while len(self._images) > MOST_KEPT:
+            oldest = next(iter(self._images))
+            if self._images[oldest] is NoImage.COMING:
+                break
+            del self._images[oldest]

@@ -20,6 +20,7 @@ from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QApplication, QWidget
 from shiboken6 import isValid
 
+from app.ui.color_source import ColorSource
 from app.ui.formula_source import FormulaSource
 from app.ui.metrics import Metrics
 
@@ -68,7 +69,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 class Theme(QObject):
-    """What every widget asks for colours, sizes, fonts, icons and drawn formulas.
+    """What every widget asks for colours, sizes, fonts, icons, drawn formulas and colours of code.
 
     Args:
         resources: the folder that holds `style/` and `icons/`.
@@ -80,6 +81,7 @@ class Theme(QObject):
     def __init__(self, resources: Path, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.formulas = FormulaSource(self)
+        self.code_colors = ColorSource(self)
         style = resources / "style"
         self._colors = {name: Colors(**_read(style / f"{name}.json")) for name in ("light", "dark")}
         self.metrics = Metrics(**_read(style / "metrics.json"))

@@ -23,9 +23,9 @@ from app.logging_setup import UncaughtErrors
 from app.main import relaunch_command
 from app.model_records import ModelRecord
 from app.paths import Paths, ensure_folders, paths_for
+from app.render.drawing_process import DrawingProcess
 from app.self_test import run_self_test, self_test_model
 from app.settings_file import LoadedProfile, Profile, load_profile
-from app.ui import formula_source
 from engine.api import Channel, Engine
 from engine.errors import DeviceLost
 from engine.scripted_engine import ScriptedEngine, ScriptedReply, reply_of_texts
@@ -358,20 +358,19 @@ def test_loaded_profile_is_shown_in_the_panel(runner):
     assert app.window._settings == LoadedProfile(app.settings.profile).profile.settings
 
 
-def test_formulas_are_drawn_on_a_thread_of_their_own(runner, monkeypatch):
-    threads: set[str] = set()
-    draw = formula_source.render_formula
+def test_formulas_and_code_colours_are_made_on_a_thread_of_their_own(runner, monkeypatch):
+    calls: set[tuple[str, str]] = set()
+    for name in ("formula", "colors", "warm_up"):
+        real = getattr(DrawingProcess, name)
 
-    def watched(tex: str, size_px: int, display: bool) -> object:
-        threads.add(threading.current_thread().name)
-        return draw(tex, size_px, display)
+        def watched(self, *args, name=name, real=real):
+            calls.add((name, threading.current_thread().name))
+            return real(self, *args)
 
-    monkeypatch.setattr(formula_source, "render_formula", watched)
-    warmed: list[str] = []
-    monkeypatch.setattr(
-        "app.application.warm_up", lambda: warmed.append(threading.current_thread().name)
-    )
-    app = runner.start(reply_of_texts("So $q_7^2$.", "It is $q_8^2$."))
+        monkeypatch.setattr(DrawingProcess, name, watched)
+    app = runner.start(reply_of_texts("So $q_7^2$.", "It is\n\n```python\nx = 1\n```\n"))
     runner.ask(app, "Is it?")
     runner.wait_done(app)
-    runner.wait(lambda: threads == {"drawing"} and warmed == ["drawing"])
+    wanted = {(name, "drawing") for name in ("formula", "colors", "warm_up")}
+    runner.wait(lambda: calls >= wanted)
+    assert calls == wanted

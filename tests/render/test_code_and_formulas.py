@@ -57,9 +57,61 @@ def test_matrices_sums_and_roots_can_be_drawn():
         assert render_formula(tex, 15, True) is not None, tex
 
 
-@pytest.mark.parametrize("tex", ["", r"\frac{", r"\text{好}", "x" * (MAX_TEX_CHARS + 1), "}{"])
+UNSUPPORTED = [
+    "",
+    r"\frac{",
+    "}{",
+    "x" * (MAX_TEX_CHARS + 1),
+    r"\text{好}",
+    r"\text{速度} = 3",
+    "x = 变量",
+    "🙂",
+    r"\unknown{x}",
+    r"x + \ce{H2O}",
+    r"\begin{foo}1\end{foo}",
+    r"\begin{tikzpicture}x\end{tikzpicture}",
+    "a & b",
+    r"\includegraphics{x}",
+]
+
+
+@pytest.mark.parametrize("tex", UNSUPPORTED)
 def test_what_cannot_be_drawn_is_none_and_never_an_error(tex):
     assert render_formula(tex, 15, False) is None
+
+
+@pytest.mark.parametrize(
+    "tex",
+    [
+        r"\boxed{x^2 = 4}",
+        r"\boxed{\text{yes}}",
+        r"\begin{cases} 1 & x > 0 \\ 0 & x \le 0 \end{cases}",
+        r"\begin{equation} E = mc^2 \end{equation}",
+        r"\begin{gather} a \\ b \end{gather}",
+        r"\text{größer als привет}",
+        r"a \ b\, c\quad d",
+        r"\mathbb{R}^n \to \mathcal{L}",
+        r"50\% \approx \frac12",
+    ],
+)
+def test_what_models_often_write_can_be_drawn(tex):
+    assert render_formula(tex, 15, True) is not None
+
+
+def test_a_box_is_drawn_around_what_is_boxed():
+    plain, boxed = render_formula("x", 20, True), render_formula(r"\boxed{x}", 20, True)
+    assert plain is not None
+    assert boxed is not None
+    assert boxed.width > plain.width
+    assert boxed.svg.count("<rect") + boxed.svg.count("<path") > plain.svg.count(
+        "<rect"
+    ) + plain.svg.count("<path")
+
+
+def test_a_tag_stands_beside_its_formula_and_not_far_away():
+    tagged = render_formula(r"x = 1 \tag{7}", 15, True)
+    assert tagged is not None
+    assert tagged.width < 150
 
 
 def test_a_larger_size_gives_a_larger_formula():

@@ -323,3 +323,43 @@ __device__ __forceinline__ void spin_wait() {
     __nanosleep(32);
 #endif
 }
+
+// ---------------------------------------------------------------- kernels that overlap
+
+// From 9.0 on a kernel may be launched while the one before it still runs (programmatic dependent
+// launch). It may then read what no kernel of the step writes; everything else only after this
+// wait, which ends when the kernel before has ended and its writes can be seen. Every kernel that
+// is launched so must call it. Without such a launch, and before 9.0: nothing.
+__device__ __forceinline__ void wait_for_previous_kernel() {
+#if !defined(KERNEL_EMULATION) && KERNEL_ARCH >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+// Allows the next kernel to be launched once all blocks have called this or ended.
+__device__ __forceinline__ void let_next_kernel_start() {
+#if !defined(KERNEL_EMULATION) && KERNEL_ARCH >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+// Past L1: for what another block of the same launch has written.
+__device__ __forceinline__ float load_from_l2(const float* address) {
+#ifdef KERNEL_EMULATION
+    return *address;
+#else
+    float value;
+    asm volatile("ld.global.cg.f32 %0, [%1];" : "=f"(value) : "l"(address) : "memory");
+    return value;
+#endif
+}
+
+// Choose<flag, A, B>::type is A where the flag is set, else B.
+template <bool FLAG, typename A, typename B>
+struct Choose {
+    typedef A type;
+};
+template <typename A, typename B>
+struct Choose<false, A, B> {
+    typedef B type;
+};

@@ -18,11 +18,13 @@ from engine.cuda.decode_graph import DecodeGraph
 from engine.cuda.device import device_errors, find_device
 from engine.cuda.forward import Forward
 from engine.cuda.kernel_library import KernelLibrary
+from engine.cuda.kernel_list import kernel_sources
 from engine.cuda.memory_block import MemoryBlock
 from engine.cuda.ops import Ops, require_kernel_sizes, rope_table
 from engine.cuda.prefill_product import choose_prefill_product
 from engine.cuda.sampler import DeviceSampler
 from engine.cuda.weight_upload import upload_weights
+from engine.errors import LoadCancelled
 from engine.models.memory_plan import (
     PREFILL_CHUNK_TOKENS,
     RECORDS,
@@ -119,24 +121,29 @@ class CudaBackend:
                 regions = plan_regions(config, self._capacity_tokens, self._max_sequences)
                 self._block = MemoryBlock(self._device, regions)
                 self._stream = cupy.cuda.Stream(non_blocking=True)
-            uploads = upload_weights(self._files, self._block, self._stream, control)
-            while True:
-                # Around each piece, not around the yield: the consumer's errors are its own.
-                with self._on_device():
-                    progress = next(uploads, None)
-                if progress is None:
-                    break
+            yield from self._each(upload_weights(self._files, self._block, self._stream, control))
+            library = KernelLibrary(config, self._kernel_cache_dir)
+            for progress in self._each(library.compile_ahead(kernel_sources())):
+                if control.cancelled:
+                    raise LoadCancelled
                 yield progress
-            yield LoadProgress("kernels", self._plan.weights_bytes, self._plan.weights_bytes)
             with self._on_device(), self._stream:
-                self._build(self._block)
+                self._build(self._block, library)
         except BaseException:
             self.close()
             raise
 
-    def _build(self, block: MemoryBlock) -> None:
+    def _each(self, steps: Iterator[LoadProgress]) -> Iterator[LoadProgress]:
+        while True:
+            # Around each step, not around the yield: the consumer's errors are its own.
+            with self._on_device():
+                progress = next(steps, None)
+            if progress is None:
+                return
+            yield progress
+
+    def _build(self, block: MemoryBlock, library: KernelLibrary) -> None:
         config = self._files.config
-        library = KernelLibrary(config, self._kernel_cache_dir)
         ops = Ops(config, self._device, library)
         self._forward = Forward(config, block, ops, self._capacity_tokens, self._max_sequences)
         table = self._forward.rope_table

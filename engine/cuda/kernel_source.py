@@ -9,11 +9,22 @@ from __future__ import annotations
 import re
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 from engine.errors import ModelFileMissing
 from engine.models.model_config import ModelConfig
 
 _INCLUDE = re.compile(r'^#include "(\w+\.cuh)"$', re.MULTILINE)
+
+
+class KernelSource(NamedTuple):
+    """One compilation of `kernels/<file>.cu`: further compiler options, and the architecture where
+    it is one with features of its own ("90a"; "" is the device's).
+    """
+
+    file: str
+    defines: tuple[str, ...] = ()
+    architecture: str = ""
 
 
 def kernels_dir() -> Path:

@@ -36,16 +36,23 @@ class RawModule:
         self._code = code
         self._options = options
         self._library: str | None = None
+        self._compiled = False
 
-    def get_function(self, name: str) -> RawKernel:
-        """The kernel of that name; each has launch attributes of its own."""
+    def compile(self) -> None:
+        """Compile now; on any thread."""
         gpu = current_gpu()
         gpu.call("compile")
         if not gpu.has_nvrtc:
             raise RuntimeError("CuPy failed to load libnvrtc.so.12: OSError: no such file")
-        known = signatures(self._code, self._options)
-        if gpu.executes and self._library is None:
+        if gpu.executes:
             self._library = self._build(gpu)
+        self._compiled = True
+
+    def get_function(self, name: str) -> RawKernel:
+        """The kernel of that name; each has launch attributes of its own."""
+        if not self._compiled:
+            self.compile()
+        known = signatures(self._code, self._options)
         if name not in known:
             raise CUDADriverError(_NOT_FOUND, f"no kernel {name}")
         return RawKernel(name, known[name], self._library)

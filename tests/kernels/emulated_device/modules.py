@@ -34,7 +34,7 @@ _REPLACED = ("cupy", "cupy_backends", "engine.cuda")
 class Device:
     """As cupy.cuda.Device."""
 
-    def __init__(self, index: int) -> None:
+    def __init__(self, index: int = 0) -> None:
         self.id = index
 
     def __enter__(self) -> Device:

@@ -47,7 +47,7 @@ def _library(path: Path) -> ctypes.CDLL:
 
 
 def compile_cubin(
-    source: str, name: str, arch: int, flags: Sequence[str]
+    source: str, name: str, arch: int | str, flags: Sequence[str]
 ) -> tuple[bytes, list[KernelResources]]:
     """Machine code for `sm_<arch>` and the resources of each kernel in it.
 

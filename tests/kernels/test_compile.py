@@ -18,6 +18,8 @@ from tests.kernels.nvrtc import (
 
 FILES = sorted(KERNELS.glob("*.cu"))
 HEADER_FIELDS = ["Operation", "Arguments", "Launch", "Assumes", "Numerics", "Source", "Oracle"]
+# Files of Hopper's own instructions compile for that one target only.
+TARGETS = {path: ("90a",) if path.stem.endswith("_hopper") else ARCHITECTURES for path in FILES}
 # More than this and a spill has got out of hand; a few bytes around a branch cost nothing.
 MOST_SPILL_BYTES = 64
 
@@ -31,10 +33,12 @@ needs_nvrtc = pytest.mark.skipif(
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 @pytest.mark.parametrize("sizes", [QWEN3_0_6B, SMOLLM2_135M], ids=["qwen3-0.6b", "smollm2-135m"])
 def test_compiles_for_every_architecture(path, sizes):
+    if path.stem.endswith("_hopper") and sizes.HD != 128:
+        pytest.skip("the Hopper kernels are for heads of 128 (engine/cuda/prefill.py)")
     source = inline_includes(path)
     names = sorted(entry_points(path.read_text()))
 
-    def check(arch: int) -> None:
+    def check(arch: int | str) -> None:
         cubin, resources = compile_cubin(source, path.name, arch, sizes.defines())
         assert cubin.startswith(b"\x7fELF")
         assert sorted(kernel.name for kernel in resources) == names
@@ -43,7 +47,7 @@ def test_compiles_for_every_architecture(path, sizes):
 
     # NVRTC runs outside the GIL.
     with ThreadPoolExecutor(2) as pool:
-        list(pool.map(check, ARCHITECTURES))
+        list(pool.map(check, TARGETS[path]))
 
 
 @needs_nvrtc

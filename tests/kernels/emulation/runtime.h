@@ -44,6 +44,16 @@ struct AsyncCopy {
     size_t bytes;
 };
 
+// One product of wgmma.cuh that has been started and not waited for.
+struct WgmmaOperation {
+    float* d;
+    int columns;
+    bool a_in_registers;
+    float a_rows[2][16];  // rows lane / 4 and lane / 4 + 8, if in registers
+    uint64_t a, b;        // descriptors
+    bool b_transposed, accumulate;
+};
+
 struct Block;
 
 struct Fiber {
@@ -61,6 +71,7 @@ struct Fiber {
     ucontext_t context;
 #endif
     std::vector<std::vector<AsyncCopy>> copy_groups;  // the last one is still open
+    std::vector<std::vector<WgmmaOperation>> wgmma_groups;  // likewise
 };
 
 struct Block {
@@ -114,6 +125,13 @@ void async_wait(size_t pending);
 void mma_m16n8k16(float* d, const unsigned* a, const unsigned* b, const char* file, int line);
 void ldmatrix(unsigned* registers, const void* row, int matrices, bool transposed,
               const char* file, int line);
+
+// Warpgroup-wide PTX, in wgmma.cpp: `columns` sums of 64 rows; a from registers or, if null, shared.
+unsigned shared_address(const void* shared);
+void wgmma(float* d, int columns, const unsigned* a_registers, uint64_t a, uint64_t b,
+           bool b_transposed, bool accumulate, const char* file, int line);
+void wgmma_commit();
+void wgmma_wait(size_t pending);
 
 template <typename T>
 T shuffle(const Site& site, unsigned mask, T value, int source) {

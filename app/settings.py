@@ -16,6 +16,9 @@ from app.language import CHINESE, ENGLISH, QT_TRANSLATE_NOOP, SYSTEM
 from app.setting_field import BadSetting, SettingField, Value, setting
 from engine.api import SamplingParams, ThinkingParams
 
+SETTINGS_CONTEXT = "Settings"
+"""Where translators find the words of this file."""
+
 SECTIONS = (
     QT_TRANSLATE_NOOP("Settings", "Thinking"),
     QT_TRANSLATE_NOOP("Settings", "Sampling"),

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
 
 from app.language import translate
 from app.setting_field import BadSetting, SettingField, Value
-from app.settings import checked
+from app.settings import SETTINGS_CONTEXT, checked
 from app.ui.controls import label, plain_tooltip
 from app.ui.setting_inputs import ChoiceButton, NumberEdit, Slider, Switch
 from app.ui.theme import Theme
@@ -22,7 +22,7 @@ _CURVE = 3.0
 
 def translated(text: str) -> str:
     """A label, help or choice of `app.settings` in the user's language."""
-    return translate("Settings", text)
+    return translate(SETTINGS_CONTEXT, text)
 
 
 class SettingRow(QWidget):

@@ -369,7 +369,7 @@ def test_chats_that_can_be_read_but_not_written_are_shown_and_left_alone(store, 
     assert not opened.on_disk
     [notice] = opened.notices
     assert "the disk is full" in notice
-    assert "free some space" in notice
+    assert "Free some space" in notice
     loaded = opened.store.load("c1")
     assert loaded is not None
     saved(opened.store, chat("c2", "new?"))

@@ -183,6 +183,10 @@ class Application(QObject):
         window.rename_requested.connect(chats.on_rename)
         window.delete_requested.connect(chats.on_delete)
         window.undo_delete_requested.connect(chats.on_undo_delete)
+        window.erase_requested.connect(chats.on_erase)
+        window.pin_requested.connect(chats.on_pin)
+        window.duplicate_requested.connect(chats.on_duplicate)
+        window.temporary_chat_requested.connect(chats.on_temporary_chat)
         window.search_changed.connect(chats.on_search)
         window.draft_changed.connect(chats.on_draft_changed)
         window.settings_changed.connect(self.settings.on_settings_changed)
@@ -354,7 +358,8 @@ class Application(QObject):
     @property
     def shown_chat_id(self) -> str:
         """The chat to come back to at the next start; "" for one without a question."""
-        return self.chats.shown_id if self.chats.shown.exchanges else ""
+        shown = self.chats.shown
+        return shown.conversation_id if shown.exchanges and not shown.temporary else ""
 
     @Slot()
     def _on_window_closing(self) -> None:
@@ -381,6 +386,7 @@ class Application(QObject):
         engine_ended = self.engine.shutdown(_ENGINE_END_S)
         self.chat.close()
         downloads_ended = self.wizard.shutdown(_ENGINE_END_S)
+        self.chats.close()
         stored = self._store.close(_STORE_END_S)
         self._jobs.close(_ENGINE_END_S)
         self._drawn_by.close()

@@ -16,7 +16,13 @@
     conversation_selected(str)            conversation_id
     rename_requested(str, str)            conversation_id, title
     delete_requested(str)                 conversation_id
-    undo_delete_requested(str)            conversation_id
+    undo_delete_requested(str)            conversation_id; also takes one out of the trash
+    erase_requested(object)               conversation_ids of the trash, to be erased for good
+    pin_requested(str, bool)              conversation_id, whether it is to be above all others
+    duplicate_requested(str)              conversation_id
+    temporary_chat_requested()            an empty chat of which nothing is stored
+    export_requested(str, object, str)    conversation_id or "" for all, ExportFormat, path
+    import_requested(str)                 path
     search_changed(str)
     draft_changed(str)
     settings_changed(object)              app.settings.Settings
@@ -63,6 +69,14 @@ class ChatState(Enum):
     THINKING = "thinking"
     ANSWERING = "answering"
     STOPPING = "stopping"
+
+
+class ExportFormat(Enum):
+    """In what form chats leave the app; only JSON holds all of a chat and can be imported."""
+
+    MARKDOWN = "markdown"
+    MARKDOWN_WITH_THINKING = "markdown_with_thinking"
+    JSON = "json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +148,10 @@ class ChatView(Protocol):
         self, summaries: Sequence[ConversationSummary], selected_id: str | None
     ) -> None:
         """Fill the list; the widget makes the date groups."""
+        ...
+
+    def show_trash(self, summaries: Sequence[ConversationSummary]) -> None:
+        """Fill the trash, the last deleted first."""
         ...
 
     def show_conversation(self, conversation: Conversation) -> None:

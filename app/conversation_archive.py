@@ -6,8 +6,9 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from app.conversation import Reply, ReplyStatus
+from app.conversation import Reply, ReplyStatus, StreamedText, joined
 from app.conversation_rows import (
+    CHUNK_COLUMNS,
     REPLY_COLUMNS,
     reply_from_row,
     reply_values,
@@ -91,7 +92,10 @@ def read_archive(db: sqlite3.Connection, conversation_id: str) -> ArchivedChat |
         "WHERE e.conversation_id = ? ORDER BY r.sequence",
         (conversation_id,),
     ):
-        replies.setdefault(reply_row["exchange_id"], []).append(reply_from_row(reply_row))
+        reply = reply_from_row(reply_row)
+        if reply.status is ReplyStatus.RUNNING:
+            reply = with_streamed(reply, streamed_text(db, reply.reply_id))
+        replies.setdefault(reply_row["exchange_id"], []).append(reply)
     exchanges = tuple(
         ArchivedExchange(
             exchange_id=row["id"],
@@ -115,6 +119,30 @@ def read_archive(db: sqlite3.Connection, conversation_id: str) -> ArchivedChat |
         bool(row["pinned"]),
         text_of(row["settings"]),
         exchanges,
+    )
+
+
+def streamed_text(db: sqlite3.Connection, reply_id: str) -> StreamedText:
+    """What has been streamed of a running reply since its row was written."""
+    columns = ", ".join(CHUNK_COLUMNS)
+    chunks = db.execute(
+        f"SELECT {columns} FROM reply_chunk WHERE reply_id = ? ORDER BY sequence", (reply_id,)
+    )
+    return joined(StreamedText(*chunk) for chunk in chunks)
+
+
+def with_streamed(reply: Reply, streamed: StreamedText) -> Reply:
+    """The reply with what has been streamed of it; text in the answer means thinking is over."""
+    answer = reply.answer + streamed.answer
+    return replace(
+        reply,
+        thinking=reply.thinking + streamed.thinking,
+        answer=answer,
+        thinking_closed=reply.thinking_closed or bool(answer),
+        thinking_tokens=reply.thinking_tokens + streamed.thinking_tokens,
+        answer_tokens=reply.answer_tokens + streamed.answer_tokens,
+        thinking_s=reply.thinking_s + streamed.thinking_s,
+        answer_s=reply.answer_s + streamed.answer_s,
     )
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from app.conversation_schema import APPLICATION_ID, MIGRATIONS, SCHEMA, SCHEMA_VERSION, Migration
 from app.conversation_store import ConversationStore
+from app.store_text import damaged_text, interrupted_text, newer_text, not_opened_text
 
 BACKUP_EVERY_S = 24 * 3600.0
 TRASH_KEPT_S = 30 * 24 * 3600.0
@@ -68,21 +69,15 @@ def open_store(
         store.erased = partial(_renew_backup, connection, path)
         interrupted = _recover(store, now)
     except NewerDatabase:
-        notices.append(
-            f"The chats in {path} were written by a newer version of Thinkpane and are left "
-            "untouched. Chats of this session are kept until you close the window; install the "
-            "newer version to see the others."
-        )
-        return OpenedStore(_memory_store(schema_version), False, tuple(notices))
+        notices.append(newer_text(path))
+        return OpenedStore(memory_store(schema_version), False, tuple(notices))
     except (OSError, sqlite3.Error) as error:
         copy = _copy_in_memory(path, schema_version)
         notices.append(_not_opened_text(path, error, shown=copy is not None))
-        in_memory = copy if copy is not None else _memory_store(schema_version)
+        in_memory = copy if copy is not None else memory_store(schema_version)
         return OpenedStore(in_memory, False, tuple(notices))
     if interrupted:
-        notices.append(
-            "Thinkpane ended while a reply was running. What had arrived is kept; Continue goes on."
-        )
+        notices.append(interrupted_text())
     _backup_when_old(connection, path, now)
     _drop_old_copies(path, now)
     return OpenedStore(store, True, tuple(notices))
@@ -104,14 +99,7 @@ def _not_opened_text(path: Path, error: OSError | sqlite3.Error, *, shown: bool)
         is_full = shutil.disk_usage(path.parent).free < _ROOM_TO_OPEN_BYTES
     except OSError:
         is_full = False
-    reason = "the disk is full" if is_full else str(error)
-    advice = "free some space" if is_full else "make the folder writable"
-    earlier = "Earlier chats are shown, and new" if shown else "Chats"
-    joint = " ones" if shown else " of this session"
-    return (
-        f"The chats in {path} could not be opened for writing ({reason}). {earlier}{joint} are "
-        f"kept until you close the window; {advice} and start again."
-    )
+    return not_opened_text(path, str(error), disk_full=is_full, shown=shown)
 
 
 def _copy_in_memory(path: Path, schema_version: int) -> ConversationStore | None:
@@ -132,10 +120,15 @@ def _copy_in_memory(path: Path, schema_version: int) -> ConversationStore | None
     return store
 
 
-def _memory_store(schema_version: int) -> ConversationStore:
+def memory_store(
+    schema_version: int = SCHEMA_VERSION, *, keeps_temporary: bool = False
+) -> ConversationStore:
+    """An empty store that is gone with the process and writes no file at any time."""
     connection = _connect(":memory:")
+    # Large sorts would go to a temporary file otherwise.
+    connection.execute("PRAGMA temp_store=MEMORY")
     _create(connection, schema_version)
-    return ConversationStore(connection)
+    return ConversationStore(connection, keeps_temporary=keeps_temporary)
 
 
 def _connect(name: str) -> sqlite3.Connection:
@@ -285,14 +278,13 @@ def _replace_damaged(path: Path, reason: str) -> str:
         companion = path.with_name(path.name + suffix)
         if companion.exists():
             companion.replace(aside.with_name(aside.name + suffix))
-    kept = f"The chat database was damaged ({reason}). It is kept as {aside}"
     backup = backup_file(path)
     if not _is_sound(backup):
-        return f"{kept}; the list of chats starts empty."
+        return damaged_text(reason, aside, "")
     path.write_bytes(backup.read_bytes())
     path.chmod(0o600)
-    age = time.strftime("%d %B %Y, %H:%M", time.localtime(backup.stat().st_mtime))
-    return f"{kept}; the chats are shown as they were in the backup of {age}."
+    age = time.strftime("%Y-%m-%d %H:%M", time.localtime(backup.stat().st_mtime))
+    return damaged_text(reason, aside, age)
 
 
 def _is_sound(path: Path) -> bool:

@@ -11,8 +11,10 @@ from typing import Protocol, TypeVar
 
 from app.chat_view import ChatView, Notice
 from app.conversation import Conversation, ConversationSummary, StreamedText
+from app.conversation_archive import ArchivedChat, with_new_ids
 from app.conversation_store import ConversationStore
 from app.language import translate
+from app.temporary_chats import TemporaryChats
 
 T = TypeVar("T")
 
@@ -48,7 +50,8 @@ class ConversationList:
     """Knows the chats that are open: the shown one and those with a running reply.
 
     `showing(conversation_id)` is called before an open chat is shown, `shown_changed` after any,
-    `removing` before one goes to the trash, so that its reply can be ended.
+    `removing` before one goes to the trash, so that its reply can be ended. A temporary chat has a
+    store of its own in memory; what is written of a chat goes to `store_of` it.
     """
 
     def __init__(
@@ -63,6 +66,8 @@ class ConversationList:
         self._store = store
         self._wall_clock = wall_clock
         self._new_id = new_id
+        self._temporary: TemporaryChats | None = None
+        self._temporary_ids: set[str] = set()
         self._open: dict[str, Conversation] = {}
         self._wanted_id = ""
         self._shown_id = ""
@@ -81,6 +86,12 @@ class ConversationList:
     def shown_id(self) -> str:
         """Its id."""
         return self._shown_id
+
+    def store_of(self, conversation_id: str) -> StorePort:
+        """Where that chat is kept; for a temporary one a store that never writes a file."""
+        if conversation_id in self._temporary_ids and self._temporary is not None:
+            return self._temporary
+        return self._store
 
     def get(self, conversation_id: str) -> Conversation | None:
         """An open chat."""
@@ -112,10 +123,21 @@ class ConversationList:
 
     def on_new_chat(self) -> None:
         """Show an empty chat; one that is empty already stays, with its draft."""
-        if self.shown.exchanges:
+        if self.shown.exchanges or self.shown.temporary:
             self._show(self._empty())
             self.refresh()
             self._look_for_draft()
+
+    def on_temporary_chat(self) -> None:
+        """Show an empty chat of which nothing is stored; it is gone when the window closes."""
+        if self.shown.temporary and not self.shown.exchanges:
+            return
+        if self._temporary is None:
+            self._temporary = TemporaryChats()
+        chat = replace(self._empty(), temporary=True)
+        self._temporary_ids.add(chat.conversation_id)
+        self._show(chat)
+        self.refresh()
 
     def on_conversation_selected(self, conversation_id: str) -> None:
         """Show a chat; a running one is shown as it stands, others come from the store."""
@@ -125,7 +147,7 @@ class ConversationList:
                 self.showing(conversation_id)
                 self._show(self._open[conversation_id])
             return
-        self._store.read(
+        self.store_of(conversation_id).read(
             lambda store: store.load(conversation_id), partial(self._on_loaded, conversation_id)
         )
 
@@ -138,14 +160,14 @@ class ConversationList:
         open_one = self._open.get(conversation_id)
         if open_one is not None:
             self._open[conversation_id] = replace(open_one, title=title)
-        self._store.write(lambda store: store.rename(conversation_id, title))
+        self.store_of(conversation_id).write(lambda store: store.rename(conversation_id, title))
         self.refresh()
 
     def on_delete(self, conversation_id: str) -> None:
         """Move a chat to the trash; the window offers to take it back."""
         self.removing(conversation_id)
         now = self._wall_clock()
-        self._store.write(lambda store: store.delete(conversation_id, now))
+        self.store_of(conversation_id).write(lambda store: store.delete(conversation_id, now))
         if conversation_id == self._shown_id:
             self._wanted_id = ""
             self._show(self._empty())
@@ -154,9 +176,39 @@ class ConversationList:
 
     def on_undo_delete(self, conversation_id: str) -> None:
         """Take a chat out of the trash and show it."""
-        self._store.write(lambda store: store.undo_delete(conversation_id))
+        self.store_of(conversation_id).write(lambda store: store.undo_delete(conversation_id))
         self.on_conversation_selected(conversation_id)
         self.refresh()
+
+    def on_erase(self, conversation_ids: Sequence[str]) -> None:
+        """Erase chats of the trash for good."""
+        ids = tuple(conversation_ids)
+        self._store.write(lambda store: store.erase(ids))
+        self.refresh()
+
+    def on_pin(self, conversation_id: str, pinned: bool) -> None:
+        """Keep a chat above all others, or no longer."""
+        open_one = self._open.get(conversation_id)
+        if open_one is not None:
+            self._open[conversation_id] = replace(open_one, pinned=pinned)
+        write = self.store_of(conversation_id).write
+        write(lambda store: store.set_pinned(conversation_id, pinned))
+        self.refresh()
+
+    def on_duplicate(self, conversation_id: str) -> None:
+        """Make a copy of a chat and show it; the copy of a temporary chat is stored."""
+        self.store_of(conversation_id).read(
+            lambda store: store.archive(conversation_id), self._on_archive_to_copy
+        )
+
+    def _on_archive_to_copy(self, chat: ArchivedChat | None) -> None:
+        if chat is None or not chat.exchanges:
+            return
+        title = translate("Chats", "{title} (copy)").format(title=chat.title)
+        copy = replace(with_new_ids(chat, self._new_id), title=title, pinned=False)
+        copy = replace(copy, draft="", updated_at=self._wall_clock())
+        self._store.write(lambda store: store.add_archives([copy]))
+        self.on_conversation_selected(copy.conversation_id)
 
     def on_search(self, text: str) -> None:
         """List the chats that hold this text."""
@@ -168,7 +220,7 @@ class ConversationList:
         draft = clean_text(text)
         if draft != self.shown.draft:
             self._open[self._shown_id] = replace(self.shown, draft=draft)
-            self._store.save_draft(self.shown)
+            self.store_of(self._shown_id).save_draft(self.shown)
 
     def show_again(self) -> None:
         """Show the chat and the list to a window that has forgotten them."""
@@ -179,14 +231,22 @@ class ConversationList:
     def refresh(self) -> None:
         """Show the list anew."""
         search = self._search
-        self._store.read(lambda store: store.summaries(search), partial(self._on_summaries, search))
+        self._store.read(
+            lambda store: (store.summaries(search), store.trash()),
+            partial(self._on_summaries, search),
+        )
 
     def reload_shown(self) -> None:
         """Show the current chat as the store has it, after a change that was made there."""
         conversation_id = self._shown_id
-        self._store.read(
+        self.store_of(conversation_id).read(
             lambda store: store.load(conversation_id), partial(self._on_reloaded, conversation_id)
         )
+
+    def close(self) -> None:
+        """Forget the temporary chats."""
+        if self._temporary is not None:
+            self._temporary.close()
 
     def _empty(self) -> Conversation:
         now = self._wall_clock()
@@ -242,7 +302,14 @@ class ConversationList:
         untouched = self._shown_id == empty_id and not (self.shown.exchanges or self.shown.draft)
         return untouched and self._wanted_id == empty_id
 
-    def _on_summaries(self, search: str, summaries: Sequence[ConversationSummary]) -> None:
+    def _on_summaries(
+        self, search: str, found: tuple[list[ConversationSummary], list[ConversationSummary]]
+    ) -> None:
         if search != self._search:
             return
-        self._view.show_conversations(summaries, self._shown_id)
+        summaries, trash = found
+        temporary: list[ConversationSummary] = []
+        if self._temporary is not None:
+            self._temporary.read(lambda store: store.summaries(search), temporary.extend)
+        self._view.show_conversations([*temporary, *summaries], self._shown_id)
+        self._view.show_trash(trash)

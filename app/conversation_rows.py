@@ -6,12 +6,18 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import fields
 
-from app.conversation import Conversation, Exchange, Reply, ReplyStatus
+from app.conversation import Conversation, Exchange, Reply, ReplyStatus, StreamedText
+from app.language import QT_TRANSLATE_NOOP, translate
 
 REPLY_COLUMNS = ("exchange_id", *(field.name for field in fields(Reply)))
 """Columns of a row of `reply`, in the order of `reply_values` after the first."""
 
-DAMAGED = "A part of this reply was damaged on disk; what could be read is shown."
+CHUNK_COLUMNS = tuple(field.name for field in fields(StreamedText))
+"""Columns of a row of `reply_chunk` after its `reply_id`."""
+
+DAMAGED = QT_TRANSLATE_NOOP(
+    "Store", "A part of this reply was damaged on disk; what could be read is shown."
+)
 
 LATEST_TIME = 253_402_214_400.0
 """The last day of the year 9999, beyond which no calendar of Python reaches."""
@@ -53,7 +59,7 @@ def reply_from_row(row: sqlite3.Row) -> Reply:
         values[field.name] = value if sound else default
         damaged = damaged or not sound
     if damaged:
-        values |= {"status": ReplyStatus.FAILED, "error_text": DAMAGED}
+        values |= {"status": ReplyStatus.FAILED, "error_text": translate("Store", DAMAGED)}
     return Reply(**values)  # type: ignore[arg-type]  # each value was checked against its default
 
 
@@ -83,12 +89,7 @@ def exchange_from_row(
 
 
 def upsert_conversation(db: sqlite3.Connection, conversation: Conversation) -> None:
-    """Add the chat, or update it and move it to the front; whether it is pinned stays.
-
-    Raises ValueError for a temporary chat, of which nothing may ever be stored.
-    """
-    if conversation.temporary:
-        raise ValueError(f"the chat {conversation.conversation_id} is temporary")
+    """Add the chat, or update it and move it to the front; whether it is pinned stays."""
     db.execute(
         """
         INSERT INTO conversation

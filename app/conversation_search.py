@@ -18,7 +18,7 @@ _WORD = re.compile(r'"([^"]+)"|“([^”]+)”|(\S+)')
 
 def words_of(search: str) -> tuple[str, ...]:
     """The words to look for, in their order, each once; none for a blank search."""
-    found = []
+    found: list[str] = []
     # A NUL would end the text early inside of SQLite.
     for match in _WORD.finditer(search.replace("\0", " ")):
         word = next(group for group in match.groups() if group is not None)
@@ -48,3 +48,8 @@ def snippet_of(words: Sequence[str], text: str) -> str:
     begin = max(0, places[0][0] - _BEFORE_CHARACTERS) if places else 0
     line = " ".join(text[begin : begin + SNIPPET_CHARACTERS].split())
     return f"…{line}" if begin else line
+
+
+def utf16_length(text: str) -> int:
+    """How many units of UTF-16 the text has, in which Qt counts places."""
+    return len(text) + sum(character > "\uffff" for character in text)

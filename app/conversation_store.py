@@ -13,7 +13,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import astuple, fields
+from dataclasses import astuple
 
 from app.conversation import (
     Conversation,
@@ -21,11 +21,11 @@ from app.conversation import (
     Exchange,
     Reply,
     StreamedText,
-    joined,
 )
-from app.conversation_archive import ArchivedChat, insert_archives, read_archive
+from app.conversation_archive import ArchivedChat, insert_archives, read_archive, streamed_text
 from app.conversation_index import ConversationIndex, is_index_damage
 from app.conversation_rows import (
+    CHUNK_COLUMNS,
     exchange_from_row,
     reply_from_row,
     text_of,
@@ -36,17 +36,19 @@ from app.conversation_rows import (
 )
 from app.conversation_search import words_of
 
-_CHUNK_COLUMNS = tuple(field.name for field in fields(StreamedText))
-
 
 class ConversationStore:
     """The open database; every method commits before it returns.
 
+    `keeps_temporary`: it lies in memory, and all its chats are temporary ones; any other refuses
+    these with ValueError.
+
     Raises (all methods): sqlite3.Error, for example a full disk; nothing is then half written.
     """
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, *, keeps_temporary: bool = False) -> None:
         self._db = connection
+        self._keeps_temporary = keeps_temporary
         self._index = ConversationIndex(connection)
         self.erased: Callable[[], None] = lambda: None
         """Called after chats were erased for good, so that no copy of them stays elsewhere."""
@@ -76,6 +78,11 @@ class ConversationStore:
                 raise sqlite3.DatabaseError("the search index was damaged") from error
             raise
 
+    def _put(self, db: sqlite3.Connection, conversation: Conversation) -> None:
+        if conversation.temporary and not self._keeps_temporary:
+            raise ValueError(f"the chat {conversation.conversation_id} is temporary")
+        upsert_conversation(db, conversation)
+
     def summaries(self, search: str = "") -> list[ConversationSummary]:
         """Chats with at least one question: pinned ones first, then by last use. `search` finds
         words in titles, questions, answers and thinking, in any case.
@@ -94,6 +101,7 @@ class ConversationStore:
                 time_of(row["updated_at"]),
                 "" if found is None else found[row["id"]],
                 pinned=bool(row["pinned"]),
+                temporary=self._keeps_temporary,
             )
             for row in rows
             if found is None or row["id"] in found
@@ -152,6 +160,7 @@ class ConversationStore:
             None if row["deleted_at"] is None else time_of(row["deleted_at"]),
             bool(row["pinned"]),
             text_of(row["settings"]),
+            self._keeps_temporary,
         )
 
     def _question_versions(self, conversation_id: str) -> dict[str, tuple[str, ...]]:
@@ -180,7 +189,7 @@ class ConversationStore:
     def save_conversation(self, conversation: Conversation) -> None:
         """Add the chat, or update its title and times and move it to the front of the list."""
         with self._transaction() as db:
-            upsert_conversation(db, conversation)
+            self._put(db, conversation)
 
     def save_draft(self, conversation: Conversation) -> None:
         """Keep the unsent text of a chat; the order of the list stays."""
@@ -190,7 +199,7 @@ class ConversationStore:
                 (conversation.draft, conversation.conversation_id),
             ).rowcount
             if not changed and conversation.draft:
-                upsert_conversation(db, conversation)
+                self._put(db, conversation)
 
     def rename(self, conversation_id: str, title: str) -> None:
         """Change the title alone."""
@@ -200,7 +209,7 @@ class ConversationStore:
     def save_exchange(self, conversation: Conversation, exchange: Exchange) -> None:
         """Add or update a question with its replies; its chat is added or moved to the front."""
         with self._transaction() as db:
-            upsert_conversation(db, conversation)
+            self._put(db, conversation)
             upsert_exchange(db, conversation.conversation_id, exchange)
 
     def save_reply(self, exchange_id: str, reply: Reply, chosen: int) -> None:
@@ -211,8 +220,8 @@ class ConversationStore:
 
     def append_text(self, reply_id: str, streamed: StreamedText) -> None:
         """Add streamed text; a power cut may take the last ones, a crash of the app none."""
-        columns = ", ".join(_CHUNK_COLUMNS)
-        marks = ", ".join("?" for _ in _CHUNK_COLUMNS)
+        columns = ", ".join(CHUNK_COLUMNS)
+        marks = ", ".join("?" for _ in CHUNK_COLUMNS)
         with self._transaction(durable=False) as db:
             db.execute(
                 # Text of a reply that is not stored itself, as of a temporary chat, stays out too.
@@ -240,7 +249,7 @@ class ConversationStore:
             if db.execute("SELECT 1 FROM exchange WHERE branch = ?", (branch,)).fetchone():
                 return
             _hide_from(db, conversation.conversation_id, exchange.exchange_id, branch)
-            upsert_conversation(db, conversation)
+            self._put(db, conversation)
             upsert_exchange(db, conversation.conversation_id, exchange)
 
     def restore_branch(
@@ -326,16 +335,11 @@ class ConversationStore:
         """
         with self._transaction() as db:
             running = db.execute("SELECT reply_id FROM reply WHERE status = 'running'").fetchall()
-            columns = ", ".join(_CHUNK_COLUMNS)
             for (reply_id,) in running:
-                chunks = db.execute(
-                    f"SELECT {columns} FROM reply_chunk WHERE reply_id = ? ORDER BY sequence",
-                    (reply_id,),
-                ).fetchall()
-                streamed = joined(StreamedText(*chunk) for chunk in chunks)
+                streamed = streamed_text(db, reply_id)
                 changes = ", ".join(
                     f"{name} = {name} {'||' if name in ('thinking', 'answer') else '+'} ?"
-                    for name in _CHUNK_COLUMNS
+                    for name in CHUNK_COLUMNS
                 )
                 db.execute(
                     f"UPDATE reply SET status = 'interrupted', {changes}, "

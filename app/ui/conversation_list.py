@@ -1,162 +1,66 @@
-"""The chats on the left: new, search, by date, rename in place, delete with undo."""
+"""The chats on the left: new, search, by date, rename in place, delete with undo, the trash."""
 
 from __future__ import annotations
 
 import datetime
 from collections.abc import Sequence
 
-from PySide6.QtCore import (
-    QAbstractItemModel,
-    QModelIndex,
-    QPersistentModelIndex,
-    QPoint,
-    QRect,
-    QSize,
-    Qt,
-    QTimer,
-    Signal,
-)
-from PySide6.QtGui import QKeyEvent, QPainter
+from PySide6.QtCore import QPoint, Qt, QTimer, Signal
+from PySide6.QtGui import QContextMenuEvent, QKeyEvent
 from PySide6.QtWidgets import (
-    QFrame,
     QHBoxLayout,
     QLineEdit,
     QListWidget,
     QListWidgetItem,
     QMenu,
-    QStyle,
-    QStyledItemDelegate,
-    QStyleOptionViewItem,
+    QStackedWidget,
     QVBoxLayout,
     QWidget,
 )
 
 from app.conversation import ConversationSummary
-from app.ui.controls import ElidedLabel, TextButton, label
+from app.conversation_search import words_of
+from app.ui.controls import IconButton, TextButton, label
+from app.ui.conversation_menu import ConversationMenu, ExportMenu
+from app.ui.conversation_row import ID_ROLE, SNIPPET_ROLE, TEMPORARY_ROLE, RowPainter
 from app.ui.theme import Theme
+from app.ui.trash_view import TrashView
+from app.ui.undo_bar import UndoBar
 
 SEARCH_MS = 200
-UNDO_MS = 10_000
-_ID = Qt.ItemDataRole.UserRole
-_SNIPPET = Qt.ItemDataRole.UserRole + 1
-
-Index = QModelIndex | QPersistentModelIndex
-
-
-class _RowPainter(QStyledItemDelegate):
-    """Paints groups and chats; edits a title in place."""
-
-    renamed = Signal(str, str)
-
-    def __init__(self, theme: Theme, parent: QWidget) -> None:
-        super().__init__(parent)
-        self._theme = theme
-
-    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
-        metrics = self._theme.metrics
-        if index.data(_ID) is None:
-            return QSize(0, metrics.list_group_height)
-        grown = self._theme.line_height("thinking") + 2 * metrics.gap_s
-        height = max(metrics.list_row_height, grown)
-        snippet = metrics.list_snippet_height if index.data(_SNIPPET) else 0
-        return QSize(0, height + snippet)
-
-    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        metrics, theme = self._theme.metrics, self._theme
-        area: QRect = option.rect
-        painter.save()
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        inner = area.adjusted(metrics.gap_m - metrics.ring, 0, -metrics.gap_s, 0)
-        if index.data(_ID) is None:
-            painter.setPen(theme.color("quiet"))
-            painter.setFont(theme.font("group"))
-            inner.setBottom(area.bottom() - metrics.gap_xs)
-            flags = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignBottom
-            painter.drawText(inner, flags, str(index.data()))
-            painter.restore()
-            return
-        self._paint_background(painter, option)
-        painter.setPen(theme.color("text"))
-        painter.setFont(theme.font("thinking"))
-        snippet = str(index.data(_SNIPPET) or "")
-        title_area = QRect(inner)
-        if snippet:
-            title_area.setHeight(inner.height() - metrics.list_snippet_height)
-        self._draw_line(painter, title_area, str(index.data()))
-        if snippet:
-            painter.setPen(theme.color("quiet"))
-            painter.setFont(theme.font("group"))
-            inner.setTop(title_area.bottom() - metrics.gap_xs)
-            inner.setHeight(metrics.list_snippet_height)
-            self._draw_line(painter, inner, snippet)
-        painter.restore()
-
-    def _paint_background(self, painter: QPainter, option: QStyleOptionViewItem) -> None:
-        metrics, theme = self._theme.metrics, self._theme
-        state = QStyle.StateFlag
-        row: QRect = option.rect.adjusted(0, metrics.border, 0, -metrics.border)
-        radius = metrics.radius_control
-        painter.setPen(Qt.PenStyle.NoPen)
-        if option.state & state.State_Selected:
-            painter.setBrush(theme.color("user"))
-            painter.drawRoundedRect(row, radius, radius)
-        elif option.state & state.State_MouseOver:
-            painter.setBrush(theme.color("hover"))
-            painter.drawRoundedRect(row, radius, radius)
-        if option.state & state.State_HasFocus and option.state & state.State_KeyboardFocusChange:
-            pen = painter.pen()
-            pen.setStyle(Qt.PenStyle.SolidLine)
-            pen.setColor(theme.color("accent"))
-            pen.setWidth(metrics.ring)
-            painter.setPen(pen)
-            painter.setBrush(Qt.BrushStyle.NoBrush)
-            edge = metrics.border
-            painter.drawRoundedRect(row.adjusted(edge, edge, -edge, -edge), radius, radius)
-
-    def _draw_line(self, painter: QPainter, area: QRect, text: str) -> None:
-        line = text.replace("\n", " ")
-        shown = painter.fontMetrics().elidedText(line, Qt.TextElideMode.ElideRight, area.width())
-        painter.drawText(area, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, shown)
-
-    def createEditor(self, parent: QWidget, option: QStyleOptionViewItem, index: Index) -> QWidget:
-        editor = QLineEdit(parent)
-        editor.setObjectName("rename")
-        editor.setAccessibleName(self.tr("Title of the chat"))
-        return editor
-
-    def setEditorData(self, editor: QWidget, index: Index) -> None:
-        if isinstance(editor, QLineEdit):
-            editor.setText(str(index.data()))
-            editor.selectAll()
-
-    def setModelData(self, editor: QWidget, model: QAbstractItemModel, index: Index) -> None:
-        if isinstance(editor, QLineEdit):
-            title = editor.text().strip()
-            if title and title != index.data():
-                model.setData(index, title)
-                self.renamed.emit(str(index.data(_ID)), title)
 
 
 class ChatList(QListWidget):
-    """Rows of chats and groups; Enter opens, F2 renames, Del deletes.
+    """Rows of chats and groups; Enter opens, F2 renames, Del deletes, the menu key opens a menu.
 
     Signals:
         opened(str), delete_requested(str): conversation id.
+        menu_requested(object, QPoint): the row's item, and where the menu is to be.
     """
 
     opened = Signal(str)
     delete_requested = Signal(str)
+    menu_requested = Signal(object, QPoint)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Keys of the list itself; the rest is Qt's."""
         item = self.currentItem()
-        conversation_id = item.data(_ID) if item else None
+        conversation_id = item.data(ID_ROLE) if item else None
         if conversation_id and event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
             self.opened.emit(conversation_id)
         elif conversation_id and event.key() == Qt.Key.Key_Delete:
             self.delete_requested.emit(conversation_id)
         else:
             super().keyPressEvent(event)
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        """Of the row under the pointer, or of the chosen one where a key asked for it."""
+        by_key = event.reason() is QContextMenuEvent.Reason.Keyboard
+        item = self.currentItem() if by_key else self.itemAt(event.pos())
+        if item is None or not item.data(ID_ROLE):
+            return
+        place = self.visualItemRect(item).bottomLeft() if by_key else event.pos()
+        self.menu_requested.emit(item, self.viewport().mapToGlobal(place))
 
 
 def _falling_times(summaries: Sequence[ConversationSummary]) -> list[float]:
@@ -170,9 +74,10 @@ def _falling_times(summaries: Sequence[ConversationSummary]) -> list[float]:
 
 
 class ConversationList(QWidget):
-    """New chat, search, the list, and the undo bar.
+    """New chat, search, the list, the undo bar, and the trash in the list's place.
 
-    Signals: as of app.chat_view.
+    Signals: as of app.chat_view; `export_chosen(str, object)` (conversation id or "" for all,
+    ExportFormat) and `import_chosen` still need a path.
     """
 
     new_chat_requested = Signal()
@@ -180,26 +85,86 @@ class ConversationList(QWidget):
     rename_requested = Signal(str, str)
     delete_requested = Signal(str)
     undo_delete_requested = Signal(str)
+    erase_requested = Signal(object)
+    pin_requested = Signal(str, bool)
+    duplicate_requested = Signal(str)
+    temporary_chat_requested = Signal()
     search_changed = Signal(str)
+    export_chosen = Signal(str, object)
+    import_chosen = Signal()
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._theme = theme
-        self._deleted_id = ""
-        self._content: tuple[tuple[ConversationSummary, ...], datetime.date] | None = None
+        self._content: tuple[object, ...] | None = None
         self._rows: dict[str, int] = {}
+        self._chats: dict[str, ConversationSummary] = {}
         self._newest: tuple[Sequence[ConversationSummary], str | None] | None = None
         self.setObjectName("listPanel")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         metrics = theme.metrics
-        self.new_chat = TextButton(self.tr("New chat"), "primary", self)
+        self._build_top()
+        self._build_list()
+        self.undo_bar = UndoBar(theme, self)
+        self.undo_bar.undo_requested.connect(self.undo_delete_requested)
+        self.undo_bar.left.connect(self.list.setFocus)
+        self.trash = TrashView(theme, self)
+        self.trash.left.connect(self.show_chats)
+        self.trash.restore_requested.connect(self.undo_delete_requested)
+        self.trash.erase_requested.connect(self.erase_requested)
+        self._build_bottom()
+        chats = QWidget(self)
+        column = QVBoxLayout(chats)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(metrics.gap_s)
+        column.addWidget(self._top)
+        column.addWidget(self._empty)
+        column.addWidget(self.list, 1)
+        column.addWidget(self.undo_bar)
+        column.addWidget(self._bottom)
+        self._pages = QStackedWidget(self)
+        self._pages.addWidget(chats)
+        self._pages.addWidget(self.trash)
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(metrics.gap_s, metrics.gap_m, metrics.gap_s, metrics.gap_s)
+        outer.addWidget(self._pages)
+        self._search_timer = QTimer(self)
+        self._search_timer.setSingleShot(True)
+        self._search_timer.setInterval(SEARCH_MS)
+        self._search_timer.timeout.connect(self._on_search)
+        self.search.textChanged.connect(self._search_timer.start)
+        theme.changed.connect(self._on_theme)
+
+    def _build_top(self) -> None:
+        metrics = self._theme.metrics
+        self._top = QWidget(self)
+        self.new_chat = TextButton(self.tr("New chat"), "primary", self._top)
         self.new_chat.setToolTip(self.tr("Begin a new chat (Ctrl+N)"))
         self.new_chat.clicked.connect(self.new_chat_requested)
-        self.search = QLineEdit(self)
+        self.temporary = IconButton(
+            self._theme,
+            "temporary",
+            self.tr("Temporary chat: nothing of it is stored (Ctrl+Shift+N)"),
+            self._top,
+        )
+        self.temporary.clicked.connect(self.temporary_chat_requested)
+        self.search = QLineEdit(self._top)
         self.search.setPlaceholderText(self.tr("Search chats"))
         self.search.setAccessibleName(self.tr("Search chats"))
         self.search.setToolTip(self.tr("Search titles and text (Ctrl+F)"))
         self.search.setClearButtonEnabled(False)
+        row = QHBoxLayout()
+        row.setSpacing(metrics.gap_xs)
+        row.addWidget(self.new_chat, 1)
+        row.addWidget(self.temporary)
+        column = QVBoxLayout(self._top)
+        column.setContentsMargins(metrics.gap_xs, 0, metrics.gap_xs, 0)
+        column.setSpacing(metrics.gap_s)
+        column.addLayout(row)
+        column.addWidget(self.search)
+
+    def _build_list(self) -> None:
+        metrics = self._theme.metrics
         self.list = ChatList(self)
         self.list.setAccessibleName(self.tr("Chats"))
         self.list.setMouseTracking(True)
@@ -208,61 +173,38 @@ class ConversationList(QWidget):
         self.list.setEditTriggers(
             QListWidget.EditTrigger.EditKeyPressed | QListWidget.EditTrigger.DoubleClicked
         )
-        self.list.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
-        painter = _RowPainter(theme, self.list)
-        self.list.setItemDelegate(painter)
-        self._empty = label("", "quiet", self)
-        self._empty.setWordWrap(True)
-        self._empty.setContentsMargins(metrics.gap_xs, metrics.gap_s, metrics.gap_xs, 0)
-        self._build_undo_bar()
-        column = QVBoxLayout(self)
-        column.setContentsMargins(metrics.gap_s, metrics.gap_m, metrics.gap_s, metrics.gap_s)
-        column.setSpacing(metrics.gap_s)
-        for widget in (self.new_chat, self.search):
-            row = QHBoxLayout()
-            row.setContentsMargins(metrics.gap_xs, 0, metrics.gap_xs, 0)
-            row.addWidget(widget)
-            column.addLayout(row)
-        column.addWidget(self._empty)
-        column.addWidget(self.list, 1)
-        column.addWidget(self._undo_bar)
-        self._search_timer = self._single_shot(SEARCH_MS, self._on_search)
-        self._undo_timer = self._single_shot(UNDO_MS, self._hide_undo_bar)
-        self.search.textChanged.connect(self._search_timer.start)
+        self._painter = RowPainter(self._theme, self.list)
+        self.list.setItemDelegate(self._painter)
         self.list.itemClicked.connect(self._on_item)
         self.list.opened.connect(self.conversation_selected)
         self.list.delete_requested.connect(self._on_delete_key)
-        self.list.customContextMenuRequested.connect(self._on_menu)
-        painter.renamed.connect(self.rename_requested)
+        self.list.menu_requested.connect(self._on_menu)
+        self._painter.renamed.connect(self.rename_requested)
         # Queued: the list still counts as being edited when the editor says that it closes.
-        painter.closeEditor.connect(self._on_editor_closed, Qt.ConnectionType.QueuedConnection)
-        theme.changed.connect(self._on_theme)
+        self._painter.closeEditor.connect(
+            self._on_editor_closed, Qt.ConnectionType.QueuedConnection
+        )
+        self._empty = label("", "quiet", self)
+        self._empty.setWordWrap(True)
+        self._empty.setContentsMargins(metrics.gap_xs, metrics.gap_s, metrics.gap_xs, 0)
 
-    def _single_shot(self, interval_ms: int, slot: object) -> QTimer:
-        timer = QTimer(self)
-        timer.setSingleShot(True)
-        timer.setInterval(interval_ms)
-        timer.timeout.connect(slot)
-        return timer
-
-    def _build_undo_bar(self) -> None:
-        metrics = self._theme.metrics
-        self._undo_bar = QFrame(self)
-        self._undo_bar.setObjectName("undo")
-        row = QHBoxLayout(self._undo_bar)
-        row.setContentsMargins(metrics.gap_m, metrics.gap_xs, metrics.gap_xs, metrics.gap_xs)
-        self._undo_text = ElidedLabel("quiet", self._undo_bar)
-        row.addWidget(self._undo_text, 1)
-        self.undo = TextButton(self.tr("Undo"), "accent", self._undo_bar)
-        self.undo.setToolTip(self.tr("Bring the deleted chat back"))
-        self.undo.clicked.connect(self._on_undo)
-        row.addWidget(self.undo)
-        self._undo_bar.hide()
+    def _build_bottom(self) -> None:
+        self._bottom = QWidget(self)
+        self.trash_button = TextButton(self.tr("Trash"), "link", self._bottom)
+        self.trash_button.setToolTip(self.tr("Show deleted chats"))
+        self.trash_button.clicked.connect(self.show_trash_page)
+        self.more = IconButton(self._theme, "more", self.tr("Import or export chats"), self._bottom)
+        self.more.clicked.connect(self._on_more)
+        row = QHBoxLayout(self._bottom)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.addWidget(self.trash_button)
+        row.addStretch(1)
+        row.addWidget(self.more)
 
     @property
-    def undo_bar(self) -> QFrame:
-        """Shown for a while after a chat was deleted."""
-        return self._undo_bar
+    def undo(self) -> TextButton:
+        """Brings the chat back that was just deleted."""
+        return self.undo_bar.button
 
     @property
     def empty_text(self) -> str:
@@ -272,7 +214,7 @@ class ConversationList(QWidget):
     def show_conversations(
         self, summaries: Sequence[ConversationSummary], selected_id: str | None
     ) -> None:
-        """Fill the list in the given order, under Today, Yesterday and Earlier.
+        """Fill the list in the given order: temporary and pinned ones first, the others by date.
 
         While a title is being edited the list stays as it is, and is filled when that is done.
         """
@@ -281,7 +223,9 @@ class ConversationList(QWidget):
             return
         scroll = self.list.verticalScrollBar().value()
         today = datetime.date.today()
-        content = (tuple(summaries), today)
+        searched = self.search.text().strip()
+        self._painter.words = words_of(searched)
+        content = (tuple(summaries), today, self._painter.words)
         if content != self._content:
             self._content = content
             self._fill(summaries, today)
@@ -289,7 +233,6 @@ class ConversationList(QWidget):
         if row != self.list.currentRow():
             self.list.setCurrentRow(row)
         self.list.verticalScrollBar().setValue(scroll)
-        searched = self.search.text().strip()
         self._empty.setText(
             self.tr("No chat contains “{text}”.").format(text=searched)
             if searched
@@ -297,20 +240,40 @@ class ConversationList(QWidget):
         )
         self._empty.setVisible(not summaries)
 
+    def show_trash(self, summaries: Sequence[ConversationSummary]) -> None:
+        """Fill the trash, the last deleted first."""
+        self.trash.show_trash(summaries)
+        words = self.tr("Trash ({count})") if summaries else self.tr("Trash")
+        self.trash_button.setText(words.format(count=len(summaries)))
+
+    def show_trash_page(self) -> None:
+        """Show the trash in the place of the chats."""
+        self._pages.setCurrentWidget(self.trash)
+        self.trash.list.setFocus()
+
+    def show_chats(self) -> None:
+        """Show the chats in the place of the trash."""
+        self._pages.setCurrentIndex(0)
+        self.list.setFocus()
+
     def _fill(self, summaries: Sequence[ConversationSummary], today: datetime.date) -> None:
         self.list.clear()
         self._rows.clear()
+        self._chats = {summary.conversation_id: summary for summary in summaries}
         group = ""
-        for summary, updated_at in zip(summaries, _falling_times(summaries), strict=True):
-            name = self._group_of(updated_at, today)
+        by_date = [each for each in summaries if not each.pinned]
+        times = dict(zip(map(id, by_date), _falling_times(by_date), strict=True))
+        for summary in summaries:
+            name = self._group_of(summary, times.get(id(summary), 0.0), today)
             if name != group:
                 group = name
                 header = QListWidgetItem(name)
                 header.setFlags(Qt.ItemFlag.NoItemFlags)
                 self.list.addItem(header)
             item = QListWidgetItem(summary.title or self.tr("New chat"))
-            item.setData(_ID, summary.conversation_id)
-            item.setData(_SNIPPET, summary.snippet)
+            item.setData(ID_ROLE, summary.conversation_id)
+            item.setData(SNIPPET_ROLE, summary.snippet)
+            item.setData(TEMPORARY_ROLE, summary.temporary)
             item.setFlags(
                 Qt.ItemFlag.ItemIsEnabled
                 | Qt.ItemFlag.ItemIsSelectable
@@ -324,32 +287,34 @@ class ConversationList(QWidget):
             (summaries, selected_id), self._newest = self._newest, None
             self.show_conversations(summaries, selected_id)
 
-    def _group_of(self, updated_at: float, today: datetime.date) -> str:
+    def _group_of(
+        self, summary: ConversationSummary, updated_at: float, today: datetime.date
+    ) -> str:
+        if summary.temporary:
+            return self.tr("Temporary, not stored")
+        if summary.pinned:
+            return self.tr("Pinned")
         days = (today - datetime.date.fromtimestamp(updated_at)).days
-        if days <= 0:
-            return self.tr("Today")
-        return self.tr("Yesterday") if days == 1 else self.tr("Earlier")
+        for most, name in (
+            (0, self.tr("Today")),
+            (1, self.tr("Yesterday")),
+            (7, self.tr("Last 7 days")),
+            (30, self.tr("Last 30 days")),
+        ):
+            if days <= most:
+                return name
+        return self.tr("Earlier")
 
     def rename_current(self) -> None:
         """Edit the title of the chosen chat."""
         item = self.list.currentItem()
-        if item is not None and item.data(_ID):
+        if item is not None and item.data(ID_ROLE):
             self.list.editItem(item)
 
     def delete(self, conversation_id: str) -> None:
         """Ask for the chat to be deleted, and offer to undo it."""
-        title = next(
-            (
-                self.list.item(row).text()
-                for row in range(self.list.count())
-                if self.list.item(row).data(_ID) == conversation_id
-            ),
-            "",
-        )
-        self._deleted_id = conversation_id
-        self._undo_text.set_full_text(self.tr("Deleted “{title}”").format(title=title))
-        self._undo_bar.show()
-        self._undo_timer.start()
+        row = self._rows.get(conversation_id)
+        self.undo_bar.offer(conversation_id, self.list.item(row).text() if row is not None else "")
         self.delete_requested.emit(conversation_id)
 
     def _on_delete_key(self, conversation_id: str) -> None:
@@ -357,33 +322,41 @@ class ConversationList(QWidget):
         self.delete(conversation_id)
         self.undo.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
-    def _hide_undo_bar(self) -> None:
-        if self.undo.hasFocus():
-            self.list.setFocus()
-        self._undo_bar.hide()
-
-    def _on_undo(self) -> None:
-        self._hide_undo_bar()
-        self.undo_delete_requested.emit(self._deleted_id)
-
     def _on_item(self, item: QListWidgetItem) -> None:
-        conversation_id = item.data(_ID)
+        conversation_id = item.data(ID_ROLE)
         if conversation_id:
             self.conversation_selected.emit(conversation_id)
 
     def _on_search(self) -> None:
         self.search_changed.emit(self.search.text().strip())
 
-    def _on_menu(self, place: QPoint) -> None:
-        item = self.list.itemAt(place)
-        if item is None or not item.data(_ID):
-            return
+    def menu_of(self, item: QListWidgetItem) -> ConversationMenu:
+        """The menu of the chat in that row."""
+        conversation_id = str(item.data(ID_ROLE))
+        menu = ConversationMenu(self._theme, self._chats[conversation_id], self)
+        menu.rename_chosen.connect(lambda: self.list.editItem(item))
+        menu.delete_chosen.connect(lambda: self.delete(conversation_id))
+        menu.pin_requested.connect(self.pin_requested)
+        menu.duplicate_requested.connect(self.duplicate_requested)
+        menu.export_chosen.connect(self.export_chosen)
+        return menu
+
+    def _on_menu(self, item: QListWidgetItem, place: QPoint) -> None:
+        self.menu_of(item).open_at(place)
+
+    def menu_of_all(self) -> QMenu:
+        """What can be done with all chats."""
         menu = QMenu(self)
-        rename = menu.addAction(self._theme.icon("pencil"), self.tr("Rename"))
-        rename.triggered.connect(lambda: self.list.editItem(item))
-        delete = menu.addAction(self._theme.icon("trash"), self.tr("Delete"))
-        delete.triggered.connect(lambda: self.delete(str(item.data(_ID))))
-        menu.exec(self.list.viewport().mapToGlobal(place))
+        take_in = menu.addAction(self._theme.icon("download"), self.tr("Import chats…"))
+        take_in.triggered.connect(self.import_chosen)
+        exports = ExportMenu(self._theme, self.tr("Export all chats"), menu)
+        exports.chosen.connect(lambda kind: self.export_chosen.emit("", kind))
+        menu.addMenu(exports)
+        return menu
+
+    def _on_more(self) -> None:
+        menu = self.menu_of_all()
+        menu.exec(self.more.mapToGlobal(self.more.rect().topLeft()))
         menu.deleteLater()
 
     def _on_theme(self) -> None:

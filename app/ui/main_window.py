@@ -108,6 +108,7 @@ class MainWindow(Intentions):
         for part, names in (
             (composer, "submitted stop_requested draft_changed"),
             (chats, "rename_requested delete_requested undo_delete_requested search_changed"),
+            (chats, "erase_requested pin_requested duplicate_requested temporary_chat_requested"),
             (transcript, "answer_now_requested regenerate_requested edit_requested"),
             (transcript, "continue_requested reply_edited reply_chosen question_chosen"),
             (self.header.picker, "model_selected add_model_requested remove_model_requested"),
@@ -149,6 +150,10 @@ class MainWindow(Intentions):
     ) -> None:
         """Fill the list."""
         self.chats.show_conversations(summaries, selected_id)
+
+    def show_trash(self, summaries: Sequence[ConversationSummary]) -> None:
+        """Fill the trash."""
+        self.chats.show_trash(summaries)
 
     def show_conversation(self, conversation: Conversation) -> None:
         """Show a whole chat and its draft."""
@@ -202,6 +207,7 @@ class MainWindow(Intentions):
     def show_status(self, status: Status) -> None:
         """Fill the status bar."""
         self.status.show_status(status)
+        self._share.set_capacity(status.capacity_tokens)
 
     def show_settings(self, settings: Settings) -> None:
         """Fill the settings panel; theme and font size follow."""
@@ -215,8 +221,7 @@ class MainWindow(Intentions):
 
     def reveal_setting(self, name: str) -> None:
         """Open the settings at that one."""
-        if not self.panels.is_shown("right"):
-            self.panels.toggle("right")
+        self.panels.open("right")
         self.settings_panel.reveal(name)
 
     def show_memory_plan(self, text: str, fits: bool) -> None:

@@ -27,6 +27,7 @@ class PaneShare(QObject):
         self._folded = False
         self._opened_when_folded = False
         self._budget_tokens: int | None = None
+        self._capacity_tokens = 0
 
     @property
     def share(self) -> float:
@@ -58,6 +59,17 @@ class PaneShare(QObject):
     def set_budget(self, budget_tokens: int | None) -> None:
         """Tell the budget; seen at the next update of a running exchange."""
         self._budget_tokens = budget_tokens
+
+    @property
+    def capacity_tokens(self) -> int:
+        """Tokens that the loaded model can see; 0 while none is loaded."""
+        return self._capacity_tokens
+
+    def set_capacity(self, capacity_tokens: int) -> None:
+        """Follow the model: a reply that fills the context cannot go on."""
+        if capacity_tokens != self._capacity_tokens:
+            self._capacity_tokens = capacity_tokens
+            self.changed.emit()
 
     def set_thinking_shown(self, shown: bool) -> None:
         """Follow the setting."""

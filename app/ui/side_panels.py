@@ -92,6 +92,11 @@ class SidePanels(QWidget):
             side.panel.setFocus()
         self.changed.emit()
 
+    def open(self, key: str) -> None:
+        """Open a panel, if it is not open."""
+        if not self.is_shown(key):
+            self.toggle(key)
+
     def close_overlays(self) -> bool:
         """Close what lies over the conversation; true if something did."""
         was_open = self.overlays and any(side.open for side in self._sides.values())

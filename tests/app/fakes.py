@@ -45,6 +45,7 @@ class FakeView:
         self.calls: list[str] = []
         self.summaries: list[ConversationSummary] = []
         self.selected_id: str | None = None
+        self.trash: list[ConversationSummary] = []
         self.conversation = Conversation("")
         self.exchanges: dict[str, Exchange] = {}
         self.streamed: list[tuple[str, Channel, str]] = []
@@ -65,6 +66,9 @@ class FakeView:
         self, summaries: Sequence[ConversationSummary], selected_id: str | None
     ) -> None:
         self.summaries, self.selected_id = list(summaries), selected_id
+
+    def show_trash(self, summaries: Sequence[ConversationSummary]) -> None:
+        self.trash = list(summaries)
 
     def show_conversation(self, conversation: Conversation) -> None:
         self.conversation = conversation

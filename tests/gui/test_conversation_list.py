@@ -23,18 +23,21 @@ def select(window, title):
     return chats.item(row)
 
 
-def test_chats_stand_under_today_yesterday_and_earlier_in_the_given_order(window):
+def test_chats_stand_under_their_dates_in_the_given_order(window):
     noon = datetime.datetime.combine(datetime.date.today(), datetime.time(12)).timestamp()
     window.show_conversations(
         [
             ConversationSummary("a", "First", noon),
             ConversationSummary("b", "Second", noon - 60),
             ConversationSummary("c", "Before", noon - 86_400),
-            ConversationSummary("d", "Old", noon - 30 * 86_400),
+            ConversationSummary("d", "Week", noon - 7 * 86_400),
+            ConversationSummary("e", "Month", noon - 30 * 86_400),
+            ConversationSummary("f", "Old", noon - 31 * 86_400),
         ],
         "a",
     )
-    assert lines(window) == ["Today", "First", "Second", "Yesterday", "Before", "Earlier", "Old"]
+    expected = ["Today", "First", "Second", "Yesterday", "Before", "Last 7 days", "Week"]
+    assert lines(window) == [*expected, "Last 30 days", "Month", "Earlier", "Old"]
     assert window.chats.list.currentItem().text() == "First"
 
 
@@ -44,7 +47,7 @@ def test_a_clock_that_was_set_back_puts_no_chat_under_a_date_below_older_ones(wi
         [
             ConversationSummary("new", "Newest", noon - 365 * 86_400),
             ConversationSummary("a", "Before", noon - 60),
-            ConversationSummary("b", "Old", noon - 30 * 86_400),
+            ConversationSummary("b", "Old", noon - 300 * 86_400),
         ],
         "a",
     )

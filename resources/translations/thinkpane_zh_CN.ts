@@ -466,7 +466,7 @@
     </message>
     <message>
         <source>Temporary chat: nothing of it is stored (Ctrl+Shift+N)</source>
-        <translation type="unfinished"></translation>
+        <translation>临时对话：不存储任何内容（Ctrl+Shift+N）</translation>
     </message>
     <message>
         <source>Search chats</source>
@@ -482,15 +482,15 @@
     </message>
     <message>
         <source>Trash</source>
-        <translation type="unfinished"></translation>
+        <translation>回收站</translation>
     </message>
     <message>
         <source>Show deleted chats</source>
-        <translation type="unfinished"></translation>
+        <translation>显示已删除的对话</translation>
     </message>
     <message>
         <source>Import or export chats</source>
-        <translation type="unfinished"></translation>
+        <translation>导入或导出对话</translation>
     </message>
     <message>
         <source>No chat contains “{text}”.</source>
@@ -502,15 +502,15 @@
     </message>
     <message>
         <source>Trash ({count})</source>
-        <translation type="unfinished"></translation>
+        <translation>回收站（{count}）</translation>
     </message>
     <message>
         <source>Temporary, not stored</source>
-        <translation type="unfinished"></translation>
+        <translation>临时，不存储</translation>
     </message>
     <message>
         <source>Pinned</source>
-        <translation type="unfinished"></translation>
+        <translation>已置顶</translation>
     </message>
     <message>
         <source>Today</source>
@@ -522,11 +522,11 @@
     </message>
     <message>
         <source>Last 7 days</source>
-        <translation type="unfinished"></translation>
+        <translation>最近 7 天</translation>
     </message>
     <message>
         <source>Last 30 days</source>
-        <translation type="unfinished"></translation>
+        <translation>最近 30 天</translation>
     </message>
     <message>
         <source>Earlier</source>
@@ -534,18 +534,18 @@
     </message>
     <message>
         <source>Import chats…</source>
-        <translation type="unfinished"></translation>
+        <translation>导入对话…</translation>
     </message>
     <message>
         <source>Export all chats</source>
-        <translation type="unfinished"></translation>
+        <translation>导出全部对话</translation>
     </message>
 </context>
 <context>
     <name>ConversationMenu</name>
     <message>
         <source>Rename</source>
-        <translation type="unfinished">重命名</translation>
+        <translation>重命名</translation>
     </message>
     <message>
         <source>Unpin</source>
@@ -565,7 +565,7 @@
     </message>
     <message>
         <source>Delete</source>
-        <translation type="unfinished">删除</translation>
+        <translation>删除</translation>
     </message>
     <message>
         <source>Export</source>
@@ -808,7 +808,7 @@
     </message>
     <message>
         <source>JSON, to be imported again…</source>
-        <translation type="unfinished"></translation>
+        <translation>JSON（可再次导入）…</translation>
     </message>
 </context>
 <context>
@@ -1153,7 +1153,7 @@
     <name>ReplyEditor</name>
     <message>
         <source>Cancel</source>
-        <translation type="unfinished">取消</translation>
+        <translation>取消</translation>
     </message>
     <message>
         <source>Edit the answer</source>
@@ -1196,7 +1196,7 @@
     <name>RowPainter</name>
     <message>
         <source>Title of the chat</source>
-        <translation type="unfinished">对话标题</translation>
+        <translation>对话标题</translation>
     </message>
 </context>
 <context>
@@ -1754,7 +1754,7 @@
     </message>
     <message>
         <source>Edit</source>
-        <translation type="unfinished">编辑</translation>
+        <translation>编辑</translation>
     </message>
     <message>
         <source>Edit the thinking</source>
@@ -1827,90 +1827,90 @@
     <name>TrashView</name>
     <message>
         <source>Back to the chats</source>
-        <translation type="unfinished"></translation>
+        <translation>返回对话列表</translation>
     </message>
     <message>
         <source>Trash</source>
-        <translation type="unfinished"></translation>
+        <translation>回收站</translation>
     </message>
     <message>
         <source>Deleted chats</source>
-        <translation type="unfinished"></translation>
+        <translation>已删除的对话</translation>
     </message>
     <message>
         <source>Restore</source>
-        <translation type="unfinished"></translation>
+        <translation>恢复</translation>
     </message>
     <message>
         <source>Put the chosen chat back into the list (Enter)</source>
-        <translation type="unfinished"></translation>
+        <translation>将所选对话放回列表（Enter）</translation>
     </message>
     <message>
         <source>Erase</source>
-        <translation type="unfinished"></translation>
+        <translation>彻底删除</translation>
     </message>
     <message>
         <source>Erase the chosen chat for good (Del)</source>
-        <translation type="unfinished"></translation>
+        <translation>彻底删除所选对话（Del）</translation>
     </message>
     <message>
         <source>Empty the trash</source>
-        <translation type="unfinished"></translation>
+        <translation>清空回收站</translation>
     </message>
     <message>
         <source>Keep</source>
-        <translation type="unfinished"></translation>
+        <translation>保留</translation>
     </message>
     <message>
         <source>New chat</source>
-        <translation type="unfinished">新对话</translation>
+        <translation>新对话</translation>
     </message>
     <message>
         <source>Deleted chats stay here for {days} days.</source>
-        <translation type="unfinished"></translation>
+        <translation>已删除的对话会在这里保留 {days} 天。</translation>
     </message>
     <message>
         <source>The trash is empty.</source>
-        <translation type="unfinished"></translation>
+        <translation>回收站是空的。</translation>
     </message>
     <message>
         <source>deleted today</source>
-        <translation type="unfinished"></translation>
+        <translation>今天删除</translation>
     </message>
     <message>
         <source>deleted yesterday, kept {left} more days</source>
-        <translation type="unfinished"></translation>
+        <translation>昨天删除，还保留 {left} 天</translation>
     </message>
     <message>
         <source>deleted {days} days ago, kept {left} more days</source>
-        <translation type="unfinished"></translation>
+        <translation>{days} 天前删除，还保留 {left} 天</translation>
     </message>
     <message>
         <source>Erase “{title}” for good? This cannot be undone.</source>
-        <translation type="unfinished"></translation>
+        <translation>彻底删除“{title}”？此操作无法撤销。</translation>
     </message>
     <message>
         <source>Erase one chat for good? This cannot be undone.</source>
-        <translation type="unfinished"></translation>
+        <translation>彻底删除一个对话？此操作无法撤销。</translation>
     </message>
     <message>
         <source>Erase {count} chats for good? This cannot be undone.</source>
-        <translation type="unfinished"></translation>
+        <translation>彻底删除 {count} 个对话？此操作无法撤销。</translation>
     </message>
 </context>
 <context>
     <name>UndoBar</name>
     <message>
         <source>Undo</source>
-        <translation type="unfinished">撤销</translation>
+        <translation>撤销</translation>
     </message>
     <message>
         <source>Bring the deleted chat back</source>
-        <translation type="unfinished">恢复已删除的对话</translation>
+        <translation>恢复已删除的对话</translation>
     </message>
     <message>
         <source>Deleted “{title}”</source>
-        <translation type="unfinished">已删除“{title}”</translation>
+        <translation>已删除“{title}”</translation>
     </message>
 </context>
 <context>

@@ -137,7 +137,6 @@ class Application(QObject):
         self.chats = ConversationList(view, self._store)
         ports = ChatPorts(
             engine=self.engine,
-            store=self._store,
             chats=self.chats,
             models=self.models,
             settings=self.settings,

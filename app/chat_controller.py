@@ -18,7 +18,7 @@ from functools import partial
 from app.chat_request import context_of, request_for
 from app.chat_view import ChatState, ChatView, Notice
 from app.conversation import Conversation, Exchange, Reply, ReplyStatus
-from app.conversation_list import ConversationList, StorePort, clean_text
+from app.conversation_list import ConversationList, clean_text
 from app.engine_events import EnginePort, UnexpectedFailure
 from app.error_text import error_text
 from app.language import translate
@@ -51,7 +51,6 @@ class ChatPorts:
     """What the controller works with besides the window."""
 
     engine: EnginePort
-    store: StorePort
     chats: ConversationList
     models: ModelController
     settings: SettingsController
@@ -153,7 +152,8 @@ class ChatController:
         reply = exchange.reply
         assert reply is not None
         self._ports.chats.put(chat)
-        self._ports.store.write(lambda store: store.save_exchange(chat, exchange))
+        store = self._ports.chats.store_of(chat.conversation_id)
+        store.write(lambda store: store.save_exchange(chat, exchange))
         self._view.show_exchange(exchange)
         self._ports.chats.refresh()
         self._queue.append(_Waiting(chat.conversation_id, exchange.exchange_id, reply))
@@ -252,14 +252,13 @@ class ChatController:
         now = self._ports.clock()
         if running.first_at is None:
             self._ports.status.change(first_token_s=now - running.started_at)
-        streamed = running.add(delta, now)
+        store = self._ports.chats.store_of(running.conversation_id)
+        store.append_text(running.base.reply_id, running.add(delta, now))
         if running.stopping:
             # Nothing moves after Stop; what was on its way stands there once the reply has ended.
-            self._ports.store.append_text(running.base.reply_id, streamed)
             return
         thinking = delta.channel is Channel.THINKING
         self._set_state(ChatState.THINKING if thinking else ChatState.ANSWERING)
-        self._ports.store.append_text(running.base.reply_id, streamed)
         self._ports.status.change(decode_tokens_per_s=round(running.decode_tokens_per_s, 1))
         shown = self._is_shown(running)
         if shown:
@@ -299,7 +298,9 @@ class ChatController:
                 if reply.error_text
                 else translate("Chat", "The answer is ready.")
             )
-            self._view.notify(chat.title if chat is not None else "", outcome)
+            # The desktop may keep what it shows; of a temporary chat it learns nothing.
+            named = chat is not None and not chat.temporary
+            self._view.notify(chat.title if chat is not None and named else "", outcome)
         self._ports.chats.refresh()
         self._start_next()
 
@@ -307,7 +308,8 @@ class ChatController:
         exchange = self._put_reply(conversation_id, exchange_id, reply)
         if exchange is not None:
             chosen = exchange.chosen
-            self._ports.store.write(lambda store: store.save_reply(exchange_id, reply, chosen))
+            store = self._ports.chats.store_of(conversation_id)
+            store.write(lambda store: store.save_reply(exchange_id, reply, chosen))
             if conversation_id == self._ports.chats.shown_id:
                 self._view.show_exchange(exchange)
 

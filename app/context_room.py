@@ -140,7 +140,8 @@ class ContextRoom:
             self._ports.status.change(context_tokens=plan.tokens)
 
     def _mark(self, exchange_ids: Sequence[str], *, left_out: bool) -> None:
-        self._ports.store.write(lambda store: store.set_left_out(exchange_ids, left_out))
+        store = self._ports.chats.store_of(self._ports.chats.shown_id)
+        store.write(lambda store: store.set_left_out(exchange_ids, left_out))
         for exchange in self._ports.chats.shown.exchanges:
             if exchange.exchange_id in exchange_ids:
                 self._edits.put(replace(exchange, left_out=left_out))

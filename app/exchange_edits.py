@@ -11,7 +11,7 @@ from dataclasses import replace
 from app.chat_controller import ChatController, ChatPorts
 from app.chat_view import ChatView, Notice, ReplyEdit
 from app.conversation import EDITED, Exchange, Reply, ReplyStatus, can_continue, has_room
-from app.conversation_list import clean_text
+from app.conversation_list import StorePort, clean_text
 from app.language import QT_TRANSLATE_NOOP, translate
 from app.settings import with_value
 from app.title import title_from_question
@@ -29,6 +29,11 @@ class ExchangeEdits:
         self._view = view
         self._ports = ports
         self._controller = controller
+
+    @property
+    def _store(self) -> StorePort:
+        """Where the shown chat is kept."""
+        return self._ports.chats.store_of(self._ports.chats.shown_id)
 
     def on_regenerate(self, exchange_id: str) -> None:
         """Add another version of a reply; one without a word is replaced instead."""
@@ -112,7 +117,7 @@ class ExchangeEdits:
         elif (edited.thinking, edited.answer) != (old.thinking, old.answer):
             kept = exchange.with_reply(edited)
             chat = self._ports.chats.touched(self._ports.chats.shown.with_exchange(kept))
-            self._ports.store.write(lambda store: store.save_exchange(chat, kept))
+            self._store.write(lambda store: store.save_exchange(chat, kept))
             self.put(kept)
             self._ports.chats.refresh()
 
@@ -137,7 +142,7 @@ class ExchangeEdits:
         title = chat.title if before else title_from_question(question)
         chat = replace(chat, title=title, exchanges=(*before, exchange))
         chat = self._ports.chats.touched(chat)
-        self._ports.store.write(lambda store: store.edit_exchange(chat, exchange, branch))
+        self._store.write(lambda store: store.edit_exchange(chat, exchange, branch))
         self._view.remove_exchanges_after(exchange_id)
         action = f"undo_edit:{chat.conversation_id}:{exchange_id}:{branch}"
         text = translate("Chat", "The earlier question and what followed it are kept.")
@@ -154,7 +159,7 @@ class ExchangeEdits:
             return
         self._view.hide_notice("edited")
         hidden_as = self._ports.new_id()
-        self._ports.store.write(
+        self._store.write(
             lambda store: store.restore_branch(conversation_id, exchange_id, branch, hidden_as)
         )
         self._ports.chats.reload_shown()
@@ -174,7 +179,7 @@ class ExchangeEdits:
             return
         if any(reply.status is ReplyStatus.RUNNING for reply in exchange.replies):
             return
-        self._ports.store.write(lambda store: store.set_chosen(exchange_id, index))
+        self._store.write(lambda store: store.set_chosen(exchange_id, index))
         self.put(replace(exchange, chosen=index))
 
     def _ask_again(self, exchange: Exchange, reply: Reply) -> None:

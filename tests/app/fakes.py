@@ -265,7 +265,6 @@ class Desk:
         self.chats = ConversationList(self.view, self.store, wall_clock=self.wall)
         ports = ChatPorts(
             engine=self.engine,
-            store=self.store,
             chats=self.chats,
             models=self.models,
             settings=self.settings,

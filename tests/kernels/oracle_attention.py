@@ -78,13 +78,23 @@ def attention(
     values: NDArray[np.float64],
     positions: NDArray[np.int_],
 ) -> NDArray[np.float64]:
-    """Causal attention `[T, NH, HD]` of `q` bits over `keys` and `values` `[S, NKV, HD]`.
+    """`attention_of_values` of `q` in bfloat16 bits."""
+    return attention_of_values(from_bf16(q).astype(np.float64), keys, values, positions)
+
+
+def attention_of_values(
+    q: NDArray[np.float64],
+    keys: NDArray[np.float64],
+    values: NDArray[np.float64],
+    positions: NDArray[np.int_],
+) -> NDArray[np.float64]:
+    """Causal attention `[T, NH, HD]` of `q` over `keys` and `values` `[S, NKV, HD]`.
 
     Row t sees the positions up to and including `positions[t]`.
     """
     rows, heads, head_dim = q.shape
     group = heads // keys.shape[1]
-    q64 = from_bf16(q).astype(np.float64) / np.sqrt(head_dim)
+    q64 = q / np.sqrt(head_dim)
     out = np.empty((rows, heads, head_dim))
     for head in range(heads):
         scores = q64[:, head] @ keys[:, head // group].T

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A run of text of one look; `link` is the address as written; `formula` marks TeX source."""
+    """A run of text of one look; `link` is the address as written; `formula` marks TeX source.
+
+    `display`: a formula that is meant to stand on a line of its own.
+    """
 
     text: str
     bold: bool = False
@@ -16,6 +19,7 @@ class Span:
     code: bool = False
     link: str = ""
     formula: bool = False
+    display: bool = False
 
 
 Spans = tuple[Span, ...]
@@ -54,10 +58,14 @@ class Formula:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A list; `start` is the first number, or None for bullets."""
+    """A list; `start` is the first number, or None for bullets.
+
+    `checks` is empty, or says for each item whether its box is checked; None: it has no box.
+    """
 
     start: int | None
     items: tuple[tuple[Block, ...], ...]
+    checks: tuple[bool | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

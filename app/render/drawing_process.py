@@ -120,9 +120,10 @@ class DrawingProcess:
         if line.endswith(b"\n"):
             result: list[Any] | None = json.loads(line)
             return result
-        logger.warning("the drawing process ended over a job of %d characters", len(str(job)))
         with self._lock:
             self._child = None
+            if not self._closed:
+                logger.warning("the drawing process ended over a job of %d chars", len(str(job)))
         self._end(child)
         return None
 

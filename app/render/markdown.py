@@ -6,10 +6,14 @@ Images become their alternative text and address, so that nothing can be loaded.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 from markdown_it import MarkdownIt
+from markdown_it.rules_inline import StateInline
 from markdown_it.tree import SyntaxTreeNode
+from mdit_py_plugins.amsmath import amsmath_plugin
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 from mdit_py_plugins.texmath import texmath_plugin
 
@@ -35,6 +39,12 @@ MAX_PUNCTUATION = 3_000
 """As many characters that could open something; beyond it the block is shown as it is."""
 
 _MAX_NESTING = 24
+_TEX_SIGNS = frozenset("\\^_{}=<>")
+_NAME = re.compile(r"[A-Za-z]{2}")
+_PLAIN_WORD = re.compile(r"(?:^|\s)[A-Za-z]{2,}\s|\s[A-Za-z]{3,}(?:\s|$)")
+_FENCE_LINE = re.compile(r" *(`{3,}|~{3,})")
+_FORMULA_LINE = re.compile(r" *(\$\$|\\\[)((?:(?!\$\$|\\\]).)*(?:\$\$|\\\])?) *$")
+_TASK = re.compile(r"\[([ xX])\] ")
 
 
 def _parser() -> MarkdownIt:
@@ -43,7 +53,22 @@ def _parser() -> MarkdownIt:
     parser.disable(["html_block", "html_inline"])
     dollarmath_plugin(parser, allow_space=False, allow_digits=False, double_inline=True)
     texmath_plugin(parser, delimiters="brackets")
+    amsmath_plugin(parser)
+    parser.inline.ruler.before("escape", "bracket_display", _bracket_display)
     return parser
+
+
+def _bracket_display(state: StateInline, silent: bool) -> bool:
+    r"""`\[...\]` within a line, which the plugin knows only as a block."""
+    if not state.src.startswith("\\[", state.pos):
+        return False
+    end = state.src.find("\\]", state.pos + 2)
+    if end < 0:
+        return False
+    if not silent:
+        state.push("math_inline_double", "math", 0).content = state.src[state.pos + 2 : end]
+    state.pos = end + 2
+    return True
 
 
 _PARSER = _parser()
@@ -53,7 +78,8 @@ def parse_markdown(text: str) -> tuple[Block, ...]:
     """Read one or several blocks of Markdown."""
     text = with_visible_controls(text.replace("\r\n", "\n").replace("\r", "\n"))
     if len(text) > MAX_MARKDOWN_CHARS or sum(map(text.count, "[*_<>`!$|\\")) > MAX_PUNCTUATION:
-        return (_open_fence(text) or Paragraph((Span(text),)),)
+        return (open_fence(text) or Paragraph((Span(text),)),)
+    text = _with_formulas_apart(text)
     try:
         root = SyntaxTreeNode(_PARSER.parse(text))
         blocks = _blocks(root, text)
@@ -63,13 +89,49 @@ def parse_markdown(text: str) -> tuple[Block, ...]:
     return blocks
 
 
-def _open_fence(text: str) -> Code | None:
+def _with_formulas_apart(text: str) -> str:
+    """The text with a blank line around each formula that has lines of its own.
+
+    Models write them right below a line of text, where Markdown would see running text, and a line
+    of the formula that begins with "+" or "-" as a list.
+    """
+    if "\\[" not in text and "$$" not in text:
+        return text
+    lines: list[str] = []
+    fence = closer = ""
+    for line in text.split("\n"):
+        bare = line.strip()
+        if fence:
+            fence = "" if bare.startswith(fence) and not bare.strip(fence[0]) else fence
+        elif closer:
+            closer = "" if bare.endswith(closer) else closer
+            if not closer:
+                lines += [line, ""]
+                continue
+        elif opened := _FENCE_LINE.match(line):
+            fence = opened[1]
+        elif begun := _FORMULA_LINE.match(line):
+            if lines and lines[-1].strip():
+                lines.append("")
+            closer = {"$$": "$$", "\\[": "\\]"}[begun[1]]
+            if closer in begun[2]:
+                closer = ""
+                lines += [line, ""]
+                continue
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def open_fence(text: str) -> Code | None:
+    """A text that begins with a fence, as one code block; None for any other text."""
     first, _, rest = text.lstrip("\n").partition("\n")
     if not first.startswith("```"):
         return None
     body = rest.rstrip()
     closed = body.endswith("\n```")
-    return Code(first.strip("` "), body.removesuffix("\n```"), closed)
+    language = first.strip("` ").split(maxsplit=1)
+    source = with_visible_controls(body.removesuffix("\n```"))
+    return Code(language[0] if language else "", source, closed)
 
 
 def _blocks(parent: SyntaxTreeNode, text: str) -> tuple[Block, ...]:
@@ -89,10 +151,10 @@ def _block(node: SyntaxTreeNode, text: str) -> Block | None:
             )
         case "code_block":
             return Code("", node.content.rstrip("\n"))
-        case "math_block" | "math_block_label" | "math_block_eqno":
+        case "math_block" | "math_block_label" | "math_block_eqno" | "amsmath":
             return Formula(node.content.strip())
         case "bullet_list":
-            return Listing(None, tuple(_blocks(item, text) for item in node.children))
+            return _tasks(Listing(None, tuple(_blocks(item, text) for item in node.children)))
         case "ordered_list":
             start = node.attrs.get("start", 1)
             return Listing(int(start), tuple(_blocks(item, text) for item in node.children))
@@ -104,6 +166,23 @@ def _block(node: SyntaxTreeNode, text: str) -> Block | None:
             return Rule()
         case _:
             return Paragraph((Span(node.content),)) if node.content else None
+
+
+def _tasks(listing: Listing) -> Listing:
+    """The list, with "[ ]" and "[x]" at the beginning of its items taken for check boxes."""
+    items, checks = [], []
+    for item in listing.items:
+        first = item[0] if item else None
+        words = first.spans[:1] if isinstance(first, Paragraph) else ()
+        mark = _TASK.match(words[0].text) if words and words[0] == Span(words[0].text) else None
+        checks.append(None if mark is None else mark[1] != " ")
+        if mark is not None and isinstance(first, Paragraph):
+            rest = words[0].text[mark.end() :]
+            item = (Paragraph((Span(rest), *first.spans[1:])), *item[1:])
+        items.append(item)
+    if all(check is None for check in checks):
+        return listing
+    return Listing(None, tuple(items), tuple(checks))
 
 
 def _is_closed(node: SyntaxTreeNode, text: str) -> bool:
@@ -129,9 +208,32 @@ def _table(node: SyntaxTreeNode) -> Table:
 def _inline(node: SyntaxTreeNode) -> Spans:
     spans: list[Span] = []
     for child in node.children:
-        for part in child.children if child.type == "inline" else [child]:
-            _add_spans(part, Span(""), spans)
+        parts = child.children if child.type == "inline" else [child]
+        _add_all(parts, Span(""), spans)
     return _merged(spans)
+
+
+def _add_all(nodes: Sequence[SyntaxTreeNode], look: Span, spans: list[Span]) -> None:
+    for index, node in enumerate(nodes):
+        if node.type == "math_inline":
+            before = nodes[index - 1].content[-1:] if index else ""
+            after = nodes[index + 1].content[:1] if index + 1 < len(nodes) else ""
+            if not _is_maths(node.content, before.isalnum() or after.isalnum()):
+                spans.append(replace(look, text=f"${node.content}$"))
+                continue
+        _add_spans(node, look, spans)
+
+
+def _is_maths(content: str, touches_word: bool) -> bool:
+    """Whether what stands between two dollar signs is a formula, and not prices or variables.
+
+    "costs $5 or 10$" holds a plain word, "$HOME/bin:$PATH" a name and touches another one.
+    """
+    if set(content) & _TEX_SIGNS:
+        return True
+    if touches_word:
+        return _NAME.search(content) is None
+    return _PLAIN_WORD.search(content) is None
 
 
 def _add_spans(node: SyntaxTreeNode, look: Span, spans: list[Span]) -> None:
@@ -143,7 +245,8 @@ def _add_spans(node: SyntaxTreeNode, look: Span, spans: list[Span]) -> None:
         case "code_inline":
             spans.append(replace(look, text=node.content, code=True))
         case "math_inline" | "math_inline_double" | "math_single":
-            spans.append(replace(look, text=node.content.strip(), formula=True))
+            display = node.type == "math_inline_double"
+            spans.append(replace(look, text=node.content.strip(), formula=True, display=display))
         case "image":
             source = str(node.attrs.get("src", ""))
             shown = f"[image: {node.content or source}]"
@@ -156,8 +259,7 @@ def _add_spans(node: SyntaxTreeNode, look: Span, spans: list[Span]) -> None:
                 strike=look.strike or node.type == "s",
                 link=str(node.attrs.get("href", "")) if node.type == "link" else look.link,
             )
-            for child in node.children:
-                _add_spans(child, look, spans)
+            _add_all(node.children, look, spans)
         case _:
             if node.content:
                 spans.append(replace(look, text=node.content))

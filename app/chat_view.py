@@ -114,6 +114,8 @@ class Status:
     capacity_tokens: int = 0
     gpu_used_bytes: int | None = None
     gpu_total_bytes: int | None = None
+    gpu_others_bytes: int | None = None
+    """What other programs hold of the used memory."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -340,9 +340,7 @@ class ModelController:
             self.shelf.change(self._loading_id, ModelState.ON_DISK)
         self._end_load()
         self._info = None
-        self._ports.status.change(
-            model="", device="", capacity_tokens=0, gpu_used_bytes=None, gpu_total_bytes=None
-        )
+        self._ports.status.forget_model()
         self.shelf.show()
 
     def _end_load(self) -> None:
@@ -383,9 +381,7 @@ class ModelController:
     def _on_gpu_memory(self, memory: GpuMemory | None) -> None:
         self._asks_gpu_memory = False
         if memory is not None and self._info is not None:
-            self._ports.status.change(
-                gpu_used_bytes=memory.used_bytes, gpu_total_bytes=memory.total_bytes
-            )
+            self._ports.status.show_gpu(memory, self._info.memory.total_bytes)
 
 
 def _moved_away(record: ModelRecord) -> Notice:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from app.chat_view import ChatState, ChatView, Status
+from app.gpu_memory import GpuMemory
 from app.language import translate
 
 
@@ -38,6 +39,25 @@ class StatusBoard:
         if status != self._status:
             self._status = status
             self._view.show_status(status)
+
+    def show_gpu(self, memory: GpuMemory, planned_bytes: int) -> None:
+        """Show the GPU's memory; `planned_bytes` is what the model was to take of it."""
+        self.change(
+            gpu_used_bytes=memory.used_bytes,
+            gpu_total_bytes=memory.total_bytes,
+            gpu_others_bytes=memory.others_bytes(planned_bytes),
+        )
+
+    def forget_model(self) -> None:
+        """No model is loaded now."""
+        self.change(
+            model="",
+            device="",
+            capacity_tokens=0,
+            gpu_used_bytes=None,
+            gpu_total_bytes=None,
+            gpu_others_bytes=None,
+        )
 
     def show_again(self) -> None:
         """Show it to a window that has forgotten it."""

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from app.gpu_memory import GpuFacts, ask_nvml
 from app.language import translate
 from app.wizard_view import CheckItem, CheckState
 from engine.errors import FolderNotWritable
@@ -24,17 +25,6 @@ OLDEST_DRIVER = (525, 60)
 OLDEST_CAPABILITY = (7, 5)
 _SMI_TIMEOUT_S = 10.0
 _PROC_VERSION = Path("/proc/driver/nvidia/version")
-
-
-@dataclass(frozen=True, slots=True)
-class GpuFacts:
-    """What the driver says; empty and None where it says nothing."""
-
-    driver_version: str = ""
-    name: str = ""
-    free_bytes: int | None = None
-    total_bytes: int | None = None
-    compute_capability: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,31 +153,7 @@ def _free_disk(folder: Path) -> int:
 
 def probe_gpu() -> GpuFacts:
     """Ask the driver: through its library where its Python wrapper is installed, else its tool."""
-    return _ask_nvml() or _ask_smi() or _ask_proc() or GpuFacts()
-
-
-def _ask_nvml() -> GpuFacts | None:
-    try:
-        import pynvml
-    except ImportError:
-        return None
-    try:
-        pynvml.nvmlInit()
-    except pynvml.NVMLError:
-        return None
-    try:
-        driver = pynvml.nvmlSystemGetDriverVersion()
-        if not pynvml.nvmlDeviceGetCount():
-            return GpuFacts(driver)
-        device = pynvml.nvmlDeviceGetHandleByIndex(0)
-        memory = pynvml.nvmlDeviceGetMemoryInfo(device)
-        major, minor = pynvml.nvmlDeviceGetCudaComputeCapability(device)
-        name = pynvml.nvmlDeviceGetName(device)
-        return GpuFacts(driver, name, int(memory.free), int(memory.total), (major, minor))
-    except pynvml.NVMLError:
-        return None
-    finally:
-        pynvml.nvmlShutdown()
+    return ask_nvml() or _ask_smi() or _ask_proc() or GpuFacts()
 
 
 def _ask_smi() -> GpuFacts | None:

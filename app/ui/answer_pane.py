@@ -8,7 +8,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtGui import QFontMetricsF
 from PySide6.QtWidgets import QWidget
 
-from app.conversation import Reply, ReplyStatus
+from app.conversation import Reply, ReplyStatus, can_continue, has_room
 from app.ui import wording
 from app.ui.answer_body import AnswerBody
 from app.ui.controls import ElidedLabel, TextButton, copy_to_clipboard, label
@@ -32,7 +32,8 @@ class AnswerPane(QWidget):
 
     Signals:
         height_changed: call `arrange` again.
-        regenerate_requested, edit_requested, continue_requested: the links below the answer.
+        regenerate_requested, edit_requested, edit_answer_requested, continue_requested: the links
+            below the answer.
         version_requested(int): index of the reply version to show.
         seed_requested(object): use the seed of this reply again; an int of up to 63 bits.
     """
@@ -40,6 +41,7 @@ class AnswerPane(QWidget):
     height_changed = Signal()
     regenerate_requested = Signal()
     edit_requested = Signal()
+    edit_answer_requested = Signal()
     continue_requested = Signal()
     version_requested = Signal(int)
     seed_requested = Signal(object)
@@ -49,6 +51,7 @@ class AnswerPane(QWidget):
         self._theme = theme
         self._share = share
         self._place = ReplyPlace(0, 1, is_last=True)
+        self._reply: Reply | None = None
         self._busy = False
         self._seed_value = 0
         self._title = label(self.tr("Answer"), "strong", self)
@@ -75,8 +78,14 @@ class AnswerPane(QWidget):
             self.tr("Regenerate"), self.tr("Ask for another answer; this one is kept")
         )
         self._regenerate.clicked.connect(self.regenerate_requested)
-        self._edit = self._action(self.tr("Edit"), self.tr("Change the question and ask again"))
+        self._edit = self._action(
+            self.tr("Edit question"), self.tr("Change the question and ask again")
+        )
         self._edit.clicked.connect(self.edit_requested)
+        self._edit_answer = self._action(
+            self.tr("Edit answer"), self.tr("Change the answer, or let it go on from your words")
+        )
+        self._edit_answer.clicked.connect(self.edit_answer_requested)
         self._continue = self._action(self.tr("Continue"), self.tr("Go on where it was cut"))
         self._continue.clicked.connect(self.continue_requested)
         self._seed = self._action(
@@ -120,6 +129,7 @@ class AnswerPane(QWidget):
             "copy": self._copy,
             "regenerate": self._regenerate,
             "edit": self._edit,
+            "edit_answer": self._edit_answer,
             "continue": self._continue,
             "seed": self._seed,
             "retry": self._retry,
@@ -146,13 +156,25 @@ class AnswerPane(QWidget):
         self._copy.setVisible(done and bool(self.body.text))
         self._regenerate.setVisible(done and not failed)
         self._edit.setVisible(done)
-        can_continue = reply is not None and place.is_last and wording.can_continue(reply)
-        self._continue.setVisible(can_continue)
+        self._edit_answer.setVisible(done and bool(self.body.text))
+        self._reply = reply
+        self._show_continue()
         self._show_seed(reply)
         self.versions.show_place(place.index, place.total if done else 1)
         self._reason.setText(wording.stop_reason(reply) if reply else "")
         self.set_busy(self._busy)
         self.height_changed.emit()
+
+    def _show_continue(self) -> None:
+        """Offer to go on with a cut reply, but never where the context has no room for it."""
+        reply = self._reply
+        self._continue.setVisible(
+            reply is not None
+            and self._place.is_last
+            and can_continue(reply)
+            and has_room(reply, self._share.capacity_tokens)
+            and (reply.status is not ReplyStatus.FAILED or bool(reply.thinking or reply.answer))
+        )
 
     def _show_counts(self, reply: Reply) -> None:
         parts = []
@@ -174,7 +196,13 @@ class AnswerPane(QWidget):
     def set_busy(self, busy: bool) -> None:
         """While a reply runs nothing new can be asked for."""
         self._busy = busy
-        for button in (self._regenerate, self._edit, self._continue, self._retry):
+        for button in (
+            self._regenerate,
+            self._edit,
+            self._edit_answer,
+            self._continue,
+            self._retry,
+        ):
             button.setEnabled(not busy)
         self.versions.set_busy(busy)
 
@@ -206,6 +234,7 @@ class AnswerPane(QWidget):
             width: of the pane in pixels.
             offers_thinking: whether "Show thinking" belongs into the header.
         """
+        self._show_continue()  # the model that is loaded now may see less
         metrics = self._theme.metrics
         left = metrics.gap_l if self._share.folded else metrics.gap_l + metrics.gap_xs
         room = max(1, width - left - metrics.gap_l)
@@ -256,7 +285,14 @@ class AnswerPane(QWidget):
         right = left + room
         shown = [
             button
-            for button in (self._copy, self._regenerate, self._edit, self._continue, self._seed)
+            for button in (
+                self._copy,
+                self._regenerate,
+                self._edit_answer,
+                self._edit,
+                self._continue,
+                self._seed,
+            )
             if not button.isHidden()
         ]
         if not shown and not self._reason.text():

@@ -7,7 +7,7 @@ from typing import assert_never
 from PySide6.QtCore import QElapsedTimer, QRect, Signal
 from PySide6.QtWidgets import QFrame, QWidget
 
-from app.chat_view import ChatState
+from app.chat_view import ChatState, ReplyEdit
 from app.conversation import Exchange, Reply, ReplyStatus
 from app.ui import wording
 from app.ui.answer_pane import AnswerPane, ReplyPlace
@@ -15,6 +15,7 @@ from app.ui.controls import label
 from app.ui.pane_grip import PaneGrip
 from app.ui.pane_share import DEFAULT_SHARE, PaneShare
 from app.ui.question_bubble import QuestionBubble
+from app.ui.reply_editor import ReplyEditor
 from app.ui.theme import Theme
 from app.ui.thinking_pane import ThinkingPane
 from engine.api import Channel
@@ -66,6 +67,7 @@ class ExchangeWidget(QWidget):
         self._card.setObjectName("card")
         self.thinking = ThinkingPane(theme, share, self._card)
         self.answer = AnswerPane(theme, share, self._card)
+        self.editor = ReplyEditor(theme, self._card)
         self.grip = PaneGrip(theme, self.tr("Width of the thinking pane"), self._card)
         self._connect()
         self.show_exchange(exchange, is_last=True)
@@ -77,6 +79,10 @@ class ExchangeWidget(QWidget):
         self.thinking.answer_now_requested.connect(self.answer_now_requested)
         self.answer.height_changed.connect(self.height_changed)
         self.answer.edit_requested.connect(self.bubble.begin_edit)
+        self.answer.edit_answer_requested.connect(self._on_edit_answer)
+        self.thinking.edit_requested.connect(self._on_edit_thinking)
+        self.editor.accepted.connect(self._on_reply_edited)
+        self.editor.opened_changed.connect(self._on_editor)
         self.answer.regenerate_requested.connect(self._on_regenerate)
         self.answer.continue_requested.connect(self._on_continue)
         self.answer.version_requested.connect(self._on_version)
@@ -151,6 +157,9 @@ class ExchangeWidget(QWidget):
     def set_busy(self, busy: bool) -> None:
         """Whether a reply runs somewhere in this chat."""
         self.answer.set_busy(busy)
+        self.thinking.set_busy(busy)
+        if busy:
+            self.editor.close_editor()
         self.bubble.versions.set_busy(busy)
 
     def show_wait(self, text: str, share: float | None) -> None:
@@ -276,14 +285,14 @@ class ExchangeWidget(QWidget):
                 height = metrics.fold_height if shown else header
                 self.thinking.setGeometry(edge, edge, inner, height)
                 top += height
-            height = self.answer.arrange(inner, offers_thinking=False)
+            height = self._answer_height(inner, offers_thinking=False)
             height = max(height, metrics.exchange_min_height)
-            self.answer.setGeometry(edge, top, inner, height)
+            self._place_answer(QRect(edge, top, inner, height))
             return top + height + edge
         left = 0
         if beside:
             left = self._thinking_width(inner)
-        needed = self.answer.arrange(inner - left, offers_thinking=self._has_thinking and not shown)
+        needed = self._answer_height(inner - left, offers_thinking=self._has_thinking and not shown)
         least = metrics.exchange_thinking_height if beside else metrics.exchange_min_height
         height = max(needed, least)
         if beside:
@@ -291,8 +300,19 @@ class ExchangeWidget(QWidget):
             self.thinking.setGeometry(edge, edge, left, height)
             self.grip.setGeometry(edge + left - grip // 2, edge, grip, height)
             self.grip.raise_()
-        self.answer.setGeometry(edge + left, edge, inner - left, height)
+        self._place_answer(QRect(edge + left, edge, inner - left, height))
         return height + 2 * edge
+
+    def _answer_height(self, width: int, *, offers_thinking: bool) -> int:
+        if self.editor.is_open:
+            return self.editor.height_for(width)
+        return self.answer.arrange(width, offers_thinking=offers_thinking)
+
+    def _place_answer(self, place: QRect) -> None:
+        """While a part of the reply is changed, the editor stands where the answer stood."""
+        self.answer.setVisible(not self.editor.is_open)
+        for part in (self.answer, self.editor):
+            part.setGeometry(place)
 
     def _thinking_width(self, inner: int) -> int:
         metrics = self._theme.metrics
@@ -315,6 +335,21 @@ class ExchangeWidget(QWidget):
         room = bottom - top if bottom > top else pane.height()
         height = min(pane.height() - start, max(least, room))
         pane.set_visible_part(QRect(0, start, pane.width(), height))
+
+    def _on_edit_answer(self) -> None:
+        self.editor.begin(Channel.ANSWER, self.answer.body.text)
+
+    def _on_edit_thinking(self) -> None:
+        self.editor.begin(Channel.THINKING, self.thinking.text)
+
+    def _on_editor(self) -> None:
+        self.height_changed.emit()
+
+    def _on_reply_edited(
+        self, channel: Channel, text: str, thinking_closed: bool, goes_on: bool
+    ) -> None:
+        exchange_id = self._exchange.exchange_id
+        self.reply_edited.emit(ReplyEdit(exchange_id, channel, text, thinking_closed, goes_on))
 
     def _on_edited(self, question: str) -> None:
         self.edit_requested.emit(self._exchange.exchange_id, question)

@@ -2,42 +2,20 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, Qt, Signal
-from PySide6.QtGui import QFontMetrics, QKeyEvent
+from PySide6.QtCore import Signal
+from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QFrame, QPlainTextEdit, QWidget
 
 from app.render.blocks import Paragraph, Span
 from app.render.visible import with_visible_controls
-from app.ui.controls import TextButton, is_escape_override, wrap_mode_for
+from app.ui.controls import TextButton, wrap_mode_for
+from app.ui.inline_editor import InlineEditor
 from app.ui.rich_text import RichText
 from app.ui.theme import Theme
 from app.ui.version_steps import VersionSteps
 
 FOLDED_CHARS = 1_500
 FOLDED_LINES = 16
-
-
-class _Editor(QPlainTextEdit):
-    """Ctrl+Enter asks again, Esc gives up; plain Enter breaks the line."""
-
-    accepted = Signal()
-    rejected = Signal()
-
-    def event(self, event: QEvent) -> bool:
-        """Esc is ours here, before it becomes the window's Stop."""
-        if is_escape_override(event):
-            event.accept()
-            return True
-        return super().event(event)
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        enter = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
-        if enter and event.modifiers() & Qt.KeyboardModifier.ControlModifier:
-            self.accepted.emit()
-        elif event.key() == Qt.Key.Key_Escape:
-            self.rejected.emit()
-        else:
-            super().keyPressEvent(event)
 
 
 class QuestionBubble(QWidget):
@@ -64,7 +42,7 @@ class QuestionBubble(QWidget):
         self._text.setAccessibleName(self.tr("Question"))
         self._more = TextButton("", "link", self._frame)
         self._more.clicked.connect(self._on_more)
-        self._editor = _Editor(self._frame)
+        self._editor = InlineEditor(self._frame)
         self._editor.setObjectName("field")
         self._editor.setAccessibleName(self.tr("Edit the question"))
         self._editor.accepted.connect(self._on_accept)

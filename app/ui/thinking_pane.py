@@ -19,9 +19,11 @@ class ThinkingPane(QWidget):
 
     Signals:
         answer_now_requested: the reader has seen enough thinking.
+        edit_requested: the reader wants to change it.
     """
 
     answer_now_requested = Signal()
+    edit_requested = Signal()
 
     def __init__(self, theme: Theme, share: PaneShare, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -37,6 +39,11 @@ class ThinkingPane(QWidget):
         self._answer_now.setToolTip(self.tr("End the thinking and go on with the answer"))
         self._answer_now.clicked.connect(self.answer_now_requested)
         self._answer_now.hide()
+        self._edit = TextButton(self.tr("Edit"), "link", self)
+        self._edit.setAccessibleName(self.tr("Edit the thinking"))
+        self._edit.setToolTip(self.tr("Change the thinking, and let the model go on from there"))
+        self._edit.clicked.connect(self.edit_requested)
+        self._edit.hide()
         self._hide = TextButton(self.tr("Hide"), "link", self)
         self._hide.clicked.connect(share.toggle_thinking)
         self._text = RichText(theme, "thinking", scrolls=True, parent=self)
@@ -66,6 +73,15 @@ class ThinkingPane(QWidget):
     def answer_now_button(self) -> TextButton:
         """The link that ends the thinking."""
         return self._answer_now
+
+    @property
+    def edit_button(self) -> TextButton:
+        """The link that lets the thinking be changed; there once it has ended."""
+        return self._edit
+
+    def set_busy(self, busy: bool) -> None:
+        """While a reply runs nothing can be changed."""
+        self._edit.setEnabled(not busy)
 
     @property
     def hide_button(self) -> TextButton:
@@ -170,7 +186,9 @@ class ThinkingPane(QWidget):
         self._hide.setText(self.tr("Hide") if shown else self.tr("Show"))
         self._hide.setToolTip(self.tr("Hide or show the thinking (Ctrl+T)"))
         right = part.width() - metrics.gap_m
-        for button in (self._hide, self._answer_now):
+        ended = self._finished and self._answer_now.isHidden() and bool(self._stream.text.strip())
+        self._edit.setVisible(ended and shown)
+        for button in (self._hide, self._edit, self._answer_now):
             if not button.isHidden():
                 button_width = button.sizeHint().width()
                 right -= button_width

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.conversation import Reply, ReplyStatus
+from app.conversation import EDITED, Reply, ReplyStatus
 from app.language import translate
 
 
@@ -64,16 +64,8 @@ def stop_reason(reply: Reply) -> str:
         "cancelled": translate("Wording", "stopped by you"),
         "max_new_tokens": translate("Wording", "reached the token limit"),
         "context_full": translate("Wording", "context full"),
+        EDITED: translate("Wording", "edited by you"),
     }
     if reply.status is ReplyStatus.STOPPED:
         return reasons.get(reply.finish_reason, reasons["cancelled"])
     return reasons.get(reply.finish_reason, "")
-
-
-def can_continue(reply: Reply) -> bool:
-    """Whether a cut reply can go on; with a full context there is no room."""
-    if reply.status is ReplyStatus.INTERRUPTED:
-        return True
-    if reply.status not in (ReplyStatus.STOPPED, ReplyStatus.DONE):
-        return False
-    return reply.finish_reason in ("cancelled", "max_new_tokens")

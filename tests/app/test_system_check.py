@@ -151,13 +151,13 @@ def nvml(**changes: object) -> types.SimpleNamespace:
     calls = {
         "NVMLError": NvmlError,
         "nvmlInit": lambda: None,
-        "nvmlShutdown": lambda: None,
         "nvmlSystemGetDriverVersion": lambda: "580.1",
         "nvmlDeviceGetCount": lambda: 1,
         "nvmlDeviceGetHandleByIndex": lambda _index: "handle",
         "nvmlDeviceGetMemoryInfo": lambda _handle: types.SimpleNamespace(free=3, total=4),
         "nvmlDeviceGetCudaComputeCapability": lambda _handle: (9, 0),
         "nvmlDeviceGetName": lambda _handle: "NVIDIA H200",
+        "nvmlDeviceGetComputeRunningProcesses": lambda _handle: [],
     }
     return types.SimpleNamespace(**{**calls, **changes})
 

@@ -1,0 +1,37 @@
+"""The text field that opens in place of a text which is to be changed."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, Qt, Signal
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QPlainTextEdit
+
+from app.ui.controls import is_escape_override
+
+
+class InlineEditor(QPlainTextEdit):
+    """Ctrl+Enter accepts, Esc gives up; plain Enter breaks the line.
+
+    Signals:
+        accepted, rejected: by key.
+    """
+
+    accepted = Signal()
+    rejected = Signal()
+
+    def event(self, event: QEvent) -> bool:
+        """Esc is ours here, before it becomes the window's Stop."""
+        if is_escape_override(event):
+            event.accept()
+            return True
+        return super().event(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Accept, give up, or type."""
+        enter = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+        if enter and event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+            self.accepted.emit()
+        elif event.key() == Qt.Key.Key_Escape:
+            self.rejected.emit()
+        else:
+            super().keyPressEvent(event)

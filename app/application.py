@@ -27,6 +27,7 @@ from app.error_text import COPY_DETAILS, USE_CPU
 from app.exchange_edits import ExchangeEdits
 from app.gpu_memory import read_gpu_memory
 from app.language import Language, translate
+from app.language_switch import LanguageSwitch
 from app.logging_setup import UncaughtErrors
 from app.memory_estimate import estimate_memory
 from app.model_controller import Estimator, ModelController, ModelPorts
@@ -43,7 +44,6 @@ from app.model_records import (
 from app.notice_actions import AppActions, ChatActions, NoticeActions
 from app.paths import Paths, resource_dir
 from app.render.drawing_process import DrawingProcess, child_command
-from app.settings import Settings
 from app.settings_controller import SettingsController
 from app.settings_file import LoadedProfile
 from app.status_board import StatusBoard
@@ -147,7 +147,6 @@ class Application(QObject):
         self.edits = ExchangeEdits(view, ports, self.chat)
         self.room = ContextRoom(view, ports, self.chat, self.edits, self._jobs)
         self.settings.listen(self.models.on_settings_changed)
-        self.settings.listen(self._on_settings_changed)
         self.downloads = ModelDownloads(view, self.models)
         app_actions = AppActions(
             self.restart, self._copy_details, self.open_wizard, self._on_resume_download
@@ -165,6 +164,10 @@ class Application(QObject):
             self,
         )
         self.wizard.model_ready = self._on_wizard_model
+        tellers = (self.models, self._status, self.chats, self.chat)
+        show_again = [teller.show_again for teller in tellers]
+        switch = LanguageSwitch(self.language, view, show_again, self.wizard.speak_anew, self)
+        self.settings.listen(switch.on_settings_changed)
 
     def _connect_window(self) -> None:
         window, chat, edits, chats = self.window, self.chat, self.edits, self.chats
@@ -256,23 +259,6 @@ class Application(QObject):
     def open_wizard(self) -> None:
         """Show the first-run wizard, which also adds and downloads models later on."""
         self.wizard.open(self.settings.settings.context_tokens)
-
-    def _on_settings_changed(self, old: Settings, new: Settings) -> None:
-        if self.language.use(new.language):
-            # Soon, not now: the menu of the setting that was changed is still closing.
-            QTimer.singleShot(0, self._speak_anew)
-
-    @Slot()
-    def _speak_anew(self) -> None:
-        if not self._closed:
-            self.window.speak_anew(self._show_again)
-
-    def _show_again(self) -> None:
-        """Tell a window of another language all that there is to see."""
-        self.models.show_again()
-        self._status.show_again()
-        self.chats.show_again()
-        self.chat.show_again()
 
     def _on_wizard_model(self, path: Path, model_id: str) -> None:
         if self.models.shelf.record(model_id) is None:

@@ -100,7 +100,7 @@ class WizardController(QObject):
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
-        self._view = view
+        self.view = view
         self._store = store
         self._jobs = jobs
         self._engine = engine
@@ -126,7 +126,7 @@ class WizardController(QObject):
             self._show_download()
         else:
             self._open_check()
-        self._view.open_window()
+        self.view.open_window()
 
     def pause_download(self) -> None:
         """Pause what is being fetched, from outside of the wizard."""
@@ -171,7 +171,7 @@ class WizardController(QObject):
                 if (model := self._choices.model) is not None:
                     self._store.delete(model)
             case WizardAction.START_CHATTING:
-                self._view.close_window()
+                self.view.close_window()
                 self.on_closing()
 
     @Slot(str)
@@ -222,7 +222,7 @@ class WizardController(QObject):
             case StoreFailed(error=error):
                 if self._is_open and self._page in (WizardPage.DOWNLOAD, WizardPage.VERIFY):
                     held_bytes = self._store.held_bytes(self._model)
-                    self._view.show_failure(store_failure(error, self._model, held_bytes))
+                    self.view.show_failure(store_failure(error, self._model, held_bytes))
                     self._show_failure_buttons()
 
     def on_engine_event(self, event: WorkerEvent) -> None:
@@ -231,7 +231,7 @@ class WizardController(QObject):
         if answer is None or not answer.take(event):
             return
         if answer.error is not None:
-            self._view.show_failure(answer_failure(answer.error))
+            self.view.show_failure(answer_failure(answer.error))
             self._show_failure_buttons()
         else:
             self._show_answer(answer)
@@ -242,7 +242,7 @@ class WizardController(QObject):
     def _set_page(self, page: WizardPage) -> None:
         self._page = page
         steps = _ALL_STEPS if self._choices.model is not None else _STEPS_WITHOUT_DOWNLOAD
-        self._view.show_page(page, steps)
+        self.view.show_page(page, steps)
 
     def _next(self) -> None:
         if self._page is WizardPage.CHECK:
@@ -265,9 +265,9 @@ class WizardController(QObject):
     def _open_check(self) -> None:
         self._set_page(WizardPage.CHECK)
         report = self._choices.report
-        self._view.show_checks(report.items if report is not None else (), running=True)
+        self.view.show_checks(report.items if report is not None else (), running=True)
         again = wizard_button(WizardAction.CHECK_AGAIN, enabled=False)
-        self._view.show_buttons(
+        self.view.show_buttons(
             (
                 *self._demo_buttons(),
                 again,
@@ -281,10 +281,10 @@ class WizardController(QObject):
         if self._page is not WizardPage.CHECK:
             return
         can_continue = outcome.report.can_continue
-        self._view.show_checks(outcome.report.items, running=False)
+        self.view.show_checks(outcome.report.items, running=False)
         again = wizard_button(WizardAction.CHECK_AGAIN, primary=not can_continue)
         onward = wizard_button(WizardAction.NEXT, enabled=can_continue, primary=can_continue)
-        self._view.show_buttons((*self._demo_buttons(), again, onward))
+        self.view.show_buttons((*self._demo_buttons(), again, onward))
 
     def _demo_buttons(self) -> tuple[WizardButton, ...]:
         """The demo model needs nothing that the check looks for, so it can be tried at once."""
@@ -294,8 +294,8 @@ class WizardController(QObject):
 
     def _open_choose(self) -> None:
         self._set_page(WizardPage.CHOOSE)
-        self._view.show_options(self._choices.options(), self._choices.chosen_id)
-        self._view.show_buttons(
+        self.view.show_options(self._choices.options(), self._choices.chosen_id)
+        self.view.show_buttons(
             (
                 wizard_button(WizardAction.BACK),
                 WizardButton(
@@ -349,7 +349,7 @@ class WizardController(QObject):
         if board.paused:
             stop = wizard_button(WizardAction.RESUME, primary=True)
         onward = wizard_button(WizardAction.NEXT, enabled=False, primary=not board.paused)
-        self._view.show_buttons((wizard_button(WizardAction.CANCEL), stop, onward))
+        self.view.show_buttons((wizard_button(WizardAction.CANCEL), stop, onward))
         self._fill_download(board)
 
     def _refresh_download(self) -> None:
@@ -364,12 +364,12 @@ class WizardController(QObject):
 
     def _fill_download(self, board: DownloadBoard) -> None:
         if self._page is WizardPage.VERIFY:
-            self._view.show_verify(board.verify_page())
+            self.view.show_verify(board.verify_page())
         else:
-            self._view.show_download(board.download_page())
+            self.view.show_download(board.download_page())
 
     def _show_failure_buttons(self) -> None:
-        self._view.show_buttons(
+        self.view.show_buttons(
             (
                 wizard_button(WizardAction.BACK),
                 wizard_button(WizardAction.RETRY, primary=True),
@@ -379,7 +379,7 @@ class WizardController(QObject):
     def _try_demo(self) -> None:
         if self._services.demo_dir is not None:
             self.model_ready.emit(self._services.demo_dir, DEMO_MODEL_ID)
-            self._view.close_window()
+            self.view.close_window()
             self.on_closing()
 
     # --- first answer
@@ -392,7 +392,7 @@ class WizardController(QObject):
         self.model_ready.emit(path, model_id)
 
     def _show_answer(self, answer: FirstAnswer) -> None:
-        self._view.show_answer(answer.page())
+        self.view.show_answer(answer.page())
         # Never a dead end: the chat can be opened while the model still loads.
         start = wizard_button(WizardAction.START_CHATTING, primary=answer.done)
-        self._view.show_buttons((start,))
+        self.view.show_buttons((start,))

@@ -20,6 +20,7 @@ from engine.api import DownloadProgress
 
 if TYPE_CHECKING:
     from app.model_store_thread import ModelStoreThread, StoreEvent
+    from app.ui.wizard import WizardWindow
     from app.wizard_controller import WizardController
 
 
@@ -50,6 +51,7 @@ class WizardHost(QObject):
         self._engine = engine
         self._jobs = jobs
         self._store: ModelStoreThread | None = None
+        self._window: WizardWindow | None = None
         self._wizard: WizardController | None = None
         self.model_ready: Callable[[Path, str], None] = lambda path, model_id: None
 
@@ -95,14 +97,32 @@ class WizardHost(QObject):
         self._store.event_emitted.connect(self._on_store_event)
         self._store.start()
         window = WizardWindow(self._theme, self._over)
+        self._window = window
         services = wizard_services(self._models_dir, self._resources, context_tokens)
         wizard = WizardController(window, self._store, self._jobs, self._engine, services, self)
+        self._connect(window, wizard)
+        wizard.model_ready.connect(self._on_model_ready)
+        return wizard
+
+    def _connect(self, window: WizardWindow, wizard: WizardController) -> None:
         window.action_requested.connect(wizard.on_action)
         window.option_chosen.connect(wizard.on_option_chosen)
         window.path_chosen.connect(wizard.on_path_chosen)
         window.closing.connect(wizard.on_closing)
-        wizard.model_ready.connect(self._on_model_ready)
-        return wizard
+
+    def speak_anew(self) -> None:
+        """Have a window in the language now in use; an open one shows its step from the start."""
+        from app.ui.wizard import WizardWindow
+
+        if self._wizard is None or self._window is None:
+            return
+        old, self._window = self._window, WizardWindow(self._theme, self._over)
+        self._connect(self._window, self._wizard)
+        self._wizard.view = self._window
+        if self._wizard.is_open:
+            old.close_window()
+            self._wizard.start()
+        old.deleteLater()
 
     @Slot(object)
     def _on_store_event(self, event: StoreEvent) -> None:

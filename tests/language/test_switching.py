@@ -194,3 +194,18 @@ def test_the_wizard_speaks_the_language_it_is_opened_in(qtbot: QtBot) -> None:
             assert not english_words_in(wizard)
     finally:
         language.use(ENGLISH)
+
+
+def test_an_open_wizard_changes_too(runner: Runner) -> None:
+    application = runner.start()
+    application.open_wizard()
+    runner.wait(lambda: bool(application.wizard._window.buttons))
+    switch(runner, application, CHINESE)
+    window = application.wizard._window
+    assert window.isVisible()
+    # Until the new check ends, the words of the last one are shown.
+    runner.wait(lambda: not english_words_in(window))
+    application.wizard._wizard.on_closing()
+    window.close_window()
+    window.deleteLater()
+    QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)

@@ -166,12 +166,13 @@ class NumpyModel:
         positions = np.concatenate(
             [np.arange(s.cache.length, s.cache.length + len(s.token_ids)) for s in segments]
         )
+        angles = self._cos[positions], self._sin[positions]
         hidden = weights.embed_tokens.rows(token_ids)
         if dump:
             dump("hidden.00", hidden)
         for index, layer in enumerate(weights.layers):
             x = rms_norm(hidden, layer.input_layernorm, config.rms_norm_eps)
-            hidden = hidden + self._attend(index, layer, x, positions, segments)
+            hidden = hidden + self._attend(index, layer, x, angles, segments)
             x = rms_norm(hidden, layer.post_attention_layernorm, config.rms_norm_eps)
             hidden = hidden + _feed_forward(layer, x)
             if dump:
@@ -192,10 +193,13 @@ class NumpyModel:
         index: int,
         layer: LayerWeights,
         x: Array,
-        positions: NDArray[np.int64],
+        angles: tuple[Array, Array],
         segments: Sequence[Segment],
     ) -> Array:
-        """The attention half of a layer, after the norm and without the residual: [T, E]."""
+        """The attention half of a layer, after the norm and without the residual: [T, E].
+
+        `angles` are the cosines and sines of the new positions, [T, HD/2] each.
+        """
         config = self._config
         heads, kv_heads = config.num_attention_heads, config.num_key_value_heads
         qkv = layer.qkv_proj.product(x).reshape(x.shape[0], heads + 2 * kv_heads, config.head_dim)
@@ -203,8 +207,7 @@ class NumpyModel:
         if layer.q_norm is not None and layer.k_norm is not None:
             q = rms_norm(q, layer.q_norm, config.rms_norm_eps)
             k = rms_norm(k, layer.k_norm, config.rms_norm_eps)
-        cos, sin = self._cos[positions], self._sin[positions]
-        q, k = rotate(q, cos, sin), rotate(k, cos, sin)
+        q, k = rotate(q, *angles), rotate(k, *angles)
         mixed = np.empty_like(q)
         start = 0
         for segment in segments:

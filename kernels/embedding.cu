@@ -14,6 +14,9 @@
 extern "C" __global__ void __launch_bounds__(128)
     embedding_bf16(float* __restrict__ hidden, const bf16* __restrict__ embed_tokens,
                    const int* __restrict__ token_ids, int T) {
+    // The next kernels read ahead what earlier decode steps wrote: none starts before they ended.
+    wait_for_previous_kernel();
+    let_next_kernel_start();
     const int t = blockIdx.x;
     if (t >= T) {
         return;

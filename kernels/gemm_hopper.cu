@@ -18,12 +18,9 @@
 //             dynamic shared bytes from this table:
 //               entry point              TILE_T  TILE_N  threads  dynamic shared bytes
 //               gemm_hopper_64x128           64     128      128    99,328
-//               gemm_hopper_128x128         128     128      256   132,096
 //               qkv_hopper_64x128            64     128      128    99,328
-//               qkv_hopper_128x128          128     128      256   132,096
 //               qkv_hopper_128x256          128     256      256   197,632
 //               gate_up_hopper_64x128        64     128      128    99,328
-//               gate_up_hopper_128x128      128     128      256   132,096
 //               gate_up_hopper_128x256      128     256      256   197,632
 // Assumes     compute capability 9.0, compiled for sm_90a; T >= 1; N % TILE_N == 0, K % 64 == 0;
 //             HD = 128 (qkv); pointers 16-byte aligned; block_table_row has a page for each position
@@ -323,13 +320,6 @@ extern "C" __global__ void __launch_bounds__(128, 1)
     gemm<64, 128>(partial, x, weight, T, N, K, shared);
 }
 
-extern "C" __global__ void __launch_bounds__(256, 1)
-    gemm_hopper_128x128(float* __restrict__ partial, const bf16* __restrict__ x,
-                        const bf16* __restrict__ weight, int T, int N, int K) {
-    DYNAMIC_SHARED(unsigned char, shared);
-    gemm<128, 128>(partial, x, weight, T, N, K, shared);
-}
-
 extern "C" __global__ void __launch_bounds__(128, 1)
     qkv_hopper_64x128(bf16* __restrict__ q, bf16* __restrict__ k_pool, bf16* __restrict__ v_pool,
                        const bf16* __restrict__ x, const bf16* __restrict__ weight,
@@ -338,17 +328,6 @@ extern "C" __global__ void __launch_bounds__(128, 1)
                        const int* __restrict__ block_table_row, int T, int first_position) {
     DYNAMIC_SHARED(unsigned char, shared);
     qkv<64, 128>({q, k_pool, v_pool, q_norm, k_norm, rope_table, block_table_row, first_position},
-                  x, weight, T, shared);
-}
-
-extern "C" __global__ void __launch_bounds__(256, 1)
-    qkv_hopper_128x128(bf16* __restrict__ q, bf16* __restrict__ k_pool, bf16* __restrict__ v_pool,
-                       const bf16* __restrict__ x, const bf16* __restrict__ weight,
-                       const bf16* __restrict__ q_norm, const bf16* __restrict__ k_norm,
-                       const float* __restrict__ rope_table,
-                       const int* __restrict__ block_table_row, int T, int first_position) {
-    DYNAMIC_SHARED(unsigned char, shared);
-    qkv<128, 128>({q, k_pool, v_pool, q_norm, k_norm, rope_table, block_table_row, first_position},
                   x, weight, T, shared);
 }
 
@@ -368,13 +347,6 @@ extern "C" __global__ void __launch_bounds__(128, 1)
                            const bf16* __restrict__ weight, int T) {
     DYNAMIC_SHARED(unsigned char, shared);
     gate_up<64, 128>(out, x, weight, T, shared);
-}
-
-extern "C" __global__ void __launch_bounds__(256, 1)
-    gate_up_hopper_128x128(bf16* __restrict__ out, const bf16* __restrict__ x,
-                           const bf16* __restrict__ weight, int T) {
-    DYNAMIC_SHARED(unsigned char, shared);
-    gate_up<128, 128>(out, x, weight, T, shared);
 }
 
 extern "C" __global__ void __launch_bounds__(256, 1)

@@ -174,36 +174,18 @@ __device__ __forceinline__ mass_t warp_mass(const DrawContext& context, mass_t f
     return __shfl_sync(FULL_MASK, warp_inclusive_sum(sum), WARP - 1);
 }
 
-// Word 0 of Philox4x32-10.
-__device__ __forceinline__ unsigned philox(unsigned long long key, unsigned counter) {
-    unsigned k0 = static_cast<unsigned>(key);
-    unsigned k1 = static_cast<unsigned>(key >> 32);
-    unsigned c0 = counter, c1 = 0, c2 = 0, c3 = 0;
-    for (int round = 0; round < 10; ++round) {
-        const unsigned high0 = __umulhi(0xD2511F53u, c0), low0 = 0xD2511F53u * c0;
-        const unsigned high1 = __umulhi(0xCD9E8D57u, c2), low1 = 0xCD9E8D57u * c2;
-        c0 = high1 ^ c1 ^ k0;
-        c1 = low1;
-        c2 = high0 ^ c3 ^ k1;
-        c3 = low0;
-        k0 += 0x9E3779B9u;
-        k1 += 0xBB67AE85u;
-    }
-    return c0;
-}
-
 // The inverse of the cumulative distribution, in the order of ids; leaves shared.token_id.
-__device__ __forceinline__ void draw(const DrawContext& context, mass_t floor, float min_p,
-                                     unsigned random) {
+__device__ __forceinline__ void draw(const DrawContext& context, const SlotState& state,
+                                     mass_t floor) {
     DrawShared& shared = *context.shared;
     const int lane = threadIdx.x % WARP;
+    const float min_p = state.min_p;
     const mass_t own = warp_mass(context, floor, min_p);
     mass_t total;
     // Only lane 0 brings the warp's sum, so the sum before a warp is that before its lane 0.
     const mass_t exclusive = block_exclusive_sum(lane == 0 ? own : 0, shared.scratch, total);
     const mass_t before = __shfl_sync(FULL_MASK, exclusive, 0);
-    const double share = static_cast<double>(random >> 8) * (1.0 / 16777216.0);
-    const mass_t target = static_cast<mass_t>(share * static_cast<double>(total));
+    const mass_t target = draw_target(state, total);
     if (before <= target && target < before + own) {
         const int count = shared.candidate_count[threadIdx.x / WARP];
         mass_t running = before;
@@ -261,7 +243,7 @@ __device__ __forceinline__ void sample_row(const DrawContext& context, const Slo
         }
         floor = select_cut(context, true, top_p * static_cast<double>(total));
     }
-    draw(context, floor, state.min_p, philox(state.seed, static_cast<unsigned>(state.index)));
+    draw(context, state, floor);
 }
 
 // Log-probability, rank and alternatives of the drawn token, from the raw logits.
@@ -311,26 +293,6 @@ __device__ __forceinline__ void describe(TokenRecord& record, DrawShared& shared
     }
 }
 
-// Records the drawn token and moves the slot on; one thread.
-__device__ __forceinline__ void advance(SlotState& state, TokenRecord& record, int* token_id_out,
-                                        int* position, unsigned* occurrences, int token_id) {
-    state.pending = token_id;
-    state.index += 1;
-    state.length = *position + 1;
-    occurrences[token_id] += 1;
-    bool stop = false;
-    for (int i = 0; i < state.stop_count; ++i) {
-        stop = stop || state.stop_ids[i] == token_id;
-    }
-    state.stopped = stop                            ? STOPPED_BY_TOKEN
-                    : state.length >= state.capacity ? STOPPED_BY_CAPACITY
-                                                     : LIVE;
-    record.token_id = token_id;
-    record.stopped = state.stopped;
-    *token_id_out = token_id;
-    *position = state.stopped == LIVE ? state.length : -1;
-}
-
 extern "C" __global__ void __launch_bounds__(DRAW_THREADS)
     sample_draw(SlotState* __restrict__ slot_states, TokenRecord* __restrict__ records,
                 int* __restrict__ token_ids, int* __restrict__ positions,
@@ -369,14 +331,7 @@ extern "C" __global__ void __launch_bounds__(DRAW_THREADS)
     const int token_id = shared.token_id;
     TokenRecord& record =
         records[static_cast<size_t>(slot) * record_capacity + state.index % record_capacity];
-    if (threadIdx.x == 0) {
-        record.logprob = __uint_as_float(0x7FC00000u);
-        record.rank = -1;
-    }
-    if (threadIdx.x < ALTERNATIVES) {
-        record.alternative_ids[threadIdx.x] = -1;
-        record.alternative_logprobs[threadIdx.x] = __uint_as_float(0x7FC00000u);
-    }
+    clear(record);
     __syncthreads();
     if (state.detail != DETAIL_NONE) {
         describe(record, shared, chunks + b * CHUNKS, logits + b * V, token_id, state.detail);

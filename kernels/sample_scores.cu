@@ -42,6 +42,8 @@ extern "C" __global__ void __launch_bounds__(CHUNK_THREADS)
                   const unsigned* __restrict__ occurrences, const int* __restrict__ slots) {
     __shared__ mass_t rank_scratch[WARP];
     __shared__ float float_scratch[WARP];
+    let_next_kernel_start();
+    wait_for_previous_kernel();
     const int b = blockIdx.y;
     const SlotState& state = slot_states[slots[b]];
     if (state.stopped != LIVE) {

@@ -1,8 +1,10 @@
-// What the two sampler files share: the state of a slot, ranks, masses.
+// What the sampler files share: the state of a slot, ranks, masses.
 //
 // The rules are those of engine/cpu/sampler.py. Launch order on one stream, for B rows:
-// sample_scores, sample_histogram (sample_scores.cu), then sample_draw (sample_draw.cu). A row whose
-// slot has stopped is left alone by all three. Buffers:
+// sample_scores, sample_histogram (sample_scores.cu), then sample_draw (sample_draw.cu); or, where
+// every row is greedy or keeps at most TOP_K_MAX ids and wants no detail, sample_scores and
+// sample_top_k (sample_top_k.cu), which draws the same. A row whose slot has stopped is left alone
+// by all of them. Buffers:
 //   state     slot_states  [slots] SlotState, 96 bytes
 //             records      [slots, record_capacity] TokenRecord, 96 bytes: ring of drawn tokens;
 //                          token number i of a slot (its `index` before the draw) stands at
@@ -15,7 +17,7 @@
 //   input     logits       [B, V] fp32, 16-byte aligned
 //             slots        [B] int32: slot of each row, all different
 //   scratch   scores       [B, V] fp32, 16-byte aligned
-//             chunks       [B, CHUNKS] ChunkResult, 128 bytes; CHUNKS = ceil(V / 4096)
+//             chunks       [B, CHUNKS] ChunkResult, 128 bytes; CHUNKS = ceil(V / 1024)
 //             bin_masses   [B, 2048] uint64
 //             bin_counts   [B, 2048] uint32
 //             candidates   [B, 32, SEGMENT] int32; SEGMENT = ceil(V / 4096) * 128
@@ -35,7 +37,7 @@
 
 typedef unsigned long long mass_t;
 
-constexpr int CHUNK = 4096;
+constexpr int CHUNK = 1024;
 constexpr int CHUNKS = (V + CHUNK - 1) / CHUNK;
 constexpr int CHUNK_THREADS = 256;
 constexpr int CHUNK_VECTORS = CHUNK / CHUNK_THREADS / 4;
@@ -46,6 +48,7 @@ constexpr int BINS = 2048;
 constexpr float BINS_PER_UNIT = 64.0f;  // a mass of 0 begins at 28.4 units, in bin 1819
 constexpr int ALTERNATIVES = 10;
 constexpr int MAX_STOP_IDS = 8;
+constexpr int TOP_K_MAX = 64;
 constexpr int ID_BITS = 21;
 constexpr float GREEDY_BELOW = 1e-6f;
 constexpr unsigned IN_PROMPT = 0x80000000u;
@@ -85,7 +88,7 @@ struct TokenRecord {
 };
 static_assert(sizeof(TokenRecord) == 96, "the NumPy dtype above");
 
-// What one block of sample_scores found in its 4096 ids.
+// What one block of sample_scores found in its 1024 ids.
 struct ChunkResult {
     mass_t best;       // rank_of the best score
     float exp_sum;     // sum of exp(logit - largest logit of the chunk), with detail
@@ -198,4 +201,63 @@ __device__ __forceinline__ RowSummary summarize(const ChunkResult* chunks, mass_
     }
     not_finite = __syncthreads_or(not_finite);
     return {block_max_rank(best, scratch), not_finite != 0};
+}
+
+// ---------------------------------------------------------------- the end of a draw
+
+// Word 0 of Philox4x32-10 (Salmon et al. 2011).
+__device__ __forceinline__ unsigned philox(unsigned long long key, unsigned counter) {
+    unsigned k0 = static_cast<unsigned>(key);
+    unsigned k1 = static_cast<unsigned>(key >> 32);
+    unsigned c0 = counter, c1 = 0, c2 = 0, c3 = 0;
+    for (int round = 0; round < 10; ++round) {
+        const unsigned high0 = __umulhi(0xD2511F53u, c0), low0 = 0xD2511F53u * c0;
+        const unsigned high1 = __umulhi(0xCD9E8D57u, c2), low1 = 0xCD9E8D57u * c2;
+        c0 = high1 ^ c1 ^ k0;
+        c1 = low1;
+        c2 = high0 ^ c3 ^ k1;
+        c3 = low0;
+        k0 += 0x9E3779B9u;
+        k1 += 0xBB67AE85u;
+    }
+    return c0;
+}
+
+// 24 random bits as a share of `total`; the draw is the first id whose running sum is above it.
+__device__ __forceinline__ mass_t draw_target(const SlotState& state, mass_t total) {
+    const unsigned random = philox(state.seed, static_cast<unsigned>(state.index));
+    const double share = static_cast<double>(random >> 8) * (1.0 / 16777216.0);
+    return static_cast<mass_t>(share * static_cast<double>(total));
+}
+
+// What a record says without detail; the block's first threads.
+__device__ __forceinline__ void clear(TokenRecord& record) {
+    if (threadIdx.x == 0) {
+        record.logprob = __uint_as_float(0x7FC00000u);
+        record.rank = -1;
+    }
+    if (threadIdx.x < ALTERNATIVES) {
+        record.alternative_ids[threadIdx.x] = -1;
+        record.alternative_logprobs[threadIdx.x] = __uint_as_float(0x7FC00000u);
+    }
+}
+
+// Records the drawn token and moves the slot on; one thread.
+__device__ __forceinline__ void advance(SlotState& state, TokenRecord& record, int* token_id_out,
+                                        int* position, unsigned* occurrences, int token_id) {
+    state.pending = token_id;
+    state.index += 1;
+    state.length = *position + 1;
+    occurrences[token_id] += 1;
+    bool stop = false;
+    for (int i = 0; i < state.stop_count; ++i) {
+        stop = stop || state.stop_ids[i] == token_id;
+    }
+    state.stopped = stop                            ? STOPPED_BY_TOKEN
+                    : state.length >= state.capacity ? STOPPED_BY_CAPACITY
+                                                     : LIVE;
+    record.token_id = token_id;
+    record.stopped = state.stopped;
+    *token_id_out = token_id;
+    *position = state.stopped == LIVE ? state.length : -1;
 }

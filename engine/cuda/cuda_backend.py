@@ -15,6 +15,7 @@ import numpy as np
 from engine.api import Detail, GenerationControl, LoadProgress, MemoryPlan, SamplingParams
 from engine.backend import DumpSink, SampledToken
 from engine.cuda.decode_graph import DecodeGraph
+from engine.cuda.decode_step import DecodeStep
 from engine.cuda.device import device_errors, find_device
 from engine.cuda.forward import Forward
 from engine.cuda.kernel_library import KernelLibrary
@@ -123,7 +124,7 @@ class CudaBackend:
                 self._stream = cupy.cuda.Stream(non_blocking=True)
             yield from self._each(upload_weights(self._files, self._block, self._stream, control))
             library = KernelLibrary(config, self._kernel_cache_dir)
-            for progress in self._each(library.compile_ahead(kernel_sources())):
+            for progress in self._each(library.compile_ahead(kernel_sources(config))):
                 if control.cancelled:
                     raise LoadCancelled
                 yield progress
@@ -150,11 +151,15 @@ class CudaBackend:
         table.set(rope_table(config, table.shape[0]))
         pages = self._forward.block_table
         pages.set(np.arange(pages.size, dtype=np.int32).reshape(pages.shape))
-        self._sampler = DeviceSampler(config.vocab_size, self._max_sequences, block, library)
-        self._decode = DecodeGraph(
-            self._forward, self._sampler, block, self._max_sequences, use_graph=self._use_graph
+        self._sampler = DeviceSampler(
+            config.vocab_size, self._max_sequences, block, library, self._device
         )
-        self._decode.prepare(1, self._stream)
+        step = DecodeStep(config, ops, block, self._forward, self._max_sequences)
+        self._decode = DecodeGraph(
+            *(step, self._forward.logits, self._sampler, block, self._max_sequences),
+            use_graph=self._use_graph,
+        )
+        self._decode.prepare(1, self._stream, few=True)
         if self._use_cublas:
             chosen = choose_prefill_product(self._forward, ops.gemm, self._stream)
             _log.info("prefill products: %s", chosen)
@@ -216,6 +221,7 @@ class CudaBackend:
                 self._decode.row_positions,
                 self._decode.row_slots,
                 1,
+                few=self._sampler.keeps_few([slot]),
             )
             self._wait()
             token = self._sampler.collect(slot)[0]
@@ -247,12 +253,13 @@ class CudaBackend:
         live = list(pending)
         steps = min(steps, RECORDS, max(capacity - self._lengths[slot] for slot in live))
         with self._on_device(), self._stream:
-            self._decode.prepare(len(live), self._stream)
+            few = self._sampler.keeps_few(live)
+            self._decode.prepare(len(live), self._stream, few=few)
             for slot in live:
                 self._sampler.arm(slot, self._lengths[slot], capacity, sorted(stop_token_ids))
             positions = [self._lengths[slot] for slot in live]
             self._decode.set_rows(live, list(pending.values()), positions)
-            self._decode.run(len(live), steps, self._stream)
+            self._decode.run(len(live), steps, self._stream, few=few)
             self._wait()
             for slot in live:
                 sampled[slot] = self._sampler.collect(slot)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.cuda.forward import Forward, Placement
+from engine.cuda.decode_step import DecodeStep
 from engine.cuda.memory_block import DeviceArray, MemoryBlock
 from engine.cuda.sampler import DeviceSampler
 
@@ -20,7 +20,8 @@ class DecodeGraph:
 
     def __init__(
         self,
-        forward: Forward,
+        step: DecodeStep,
+        logits: DeviceArray,
         sampler: DeviceSampler,
         block: MemoryBlock,
         max_sequences: int,
@@ -30,9 +31,10 @@ class DecodeGraph:
         def rows(name: str) -> DeviceArray:
             return block.array(f"workspace.{name}", (max_sequences,), np.int32)
 
-        self._forward = forward
+        self.step = step
+        self._logits = logits
         self._sampler = sampler
-        self._graphs: dict[int, Any] = {}
+        self._graphs: dict[tuple[int, bool], Any] = {}
         self.use_graph = use_graph
         self.row_token_ids = rows("row_token_ids")
         self.row_positions = rows("row_positions")
@@ -47,41 +49,47 @@ class DecodeGraph:
         ):
             array[: len(values)].set(np.asarray(values, np.int32))
 
-    def run(self, rows: int, steps: int, stream: Any) -> None:  # noqa: ANN401  (cupy.cuda.Stream)
-        """Enqueue `steps` decode steps of `rows` rows; does not wait."""
+    def run(self, rows: int, steps: int, stream: Any, *, few: bool) -> None:  # noqa: ANN401
+        """Enqueue `steps` decode steps of `rows` rows on a cupy.cuda.Stream; does not wait.
+
+        `few` says that every slot keeps few ids (`DeviceSampler.keeps_few`).
+        """
         for _ in range(steps):
             if self.use_graph:
-                self._graphs[rows].launch(stream)
+                self._graphs[rows, few].launch(stream)
             else:
-                self._step(rows)
+                self._step(rows, few)
 
-    def prepare(self, rows: int, stream: Any) -> None:  # noqa: ANN401
+    def prepare(self, rows: int, stream: Any, *, few: bool) -> None:  # noqa: ANN401
         """Make the graph for so many rows, once; overwrites `set_rows`, changes no slot.
 
         The first, eager step of idle rows compiles and loads all kernels, which must not happen
         while a graph is captured.
         """
-        if rows in self._graphs:
+        if (rows, few) in self._graphs:
             return
         self.set_rows([0] * rows, [0] * rows, [-1] * rows)
         self._sampler.stop_all()
-        self._step(rows)
+        self._step(rows, few)
         stream.synchronize()
-        self._graphs[rows] = self._capture(rows, stream)
+        self._graphs[rows, few] = self._capture(rows, stream, few)
 
-    def _capture(self, rows: int, stream: Any) -> Any:  # noqa: ANN401
+    def _capture(self, rows: int, stream: Any, few: bool) -> Any:  # noqa: ANN401
         stream.begin_capture()
         try:
-            self._step(rows)
+            self._step(rows, few)
         finally:
             graph = stream.end_capture()
         graph.upload(stream)
         return graph
 
-    def _step(self, rows: int) -> None:
-        forward = self._forward
-        placement = Placement(self.row_positions, self.row_slots, forward.block_table)
-        forward.decode(self.row_token_ids, placement, rows)
+    def _step(self, rows: int, few: bool) -> None:
+        self.step.run(self.row_token_ids, self.row_positions, self.row_slots, rows)
         self._sampler.sample(
-            forward.logits, self.row_token_ids, self.row_positions, self.row_slots, rows
+            self._logits,
+            self.row_token_ids,
+            self.row_positions,
+            self.row_slots,
+            rows,
+            few=few,
         )

@@ -1,8 +1,7 @@
 """The forward pass on the device, written as the model's diagram reads; `ops` does the launching.
 
-Prefill computes the T new tokens of one slot with matrix products; a decode step computes one
-token of each row with matrix-vector products and split-KV attention. All state that changes from
-step to step lies in device memory, so that one captured graph serves every decode step.
+Prefill computes the T new tokens of one slot with matrix products. One token of each row is
+`decode_step.py`, over the same weights and cache.
 """
 
 from __future__ import annotations
@@ -14,8 +13,8 @@ import numpy as np
 
 from engine.backend import DumpSink
 from engine.cuda.memory_block import DeviceArray, MemoryBlock
-from engine.cuda.ops import GEMM_COLUMNS, MATVEC_MAX_ROWS, Ops
-from engine.models.memory_plan import DECODE_SPLITS, PAGE_TOKENS, PREFILL_CHUNK_TOKENS, kv_pages
+from engine.cuda.ops import Ops
+from engine.models.memory_plan import PAGE_TOKENS, PREFILL_CHUNK_TOKENS, kv_pages
 from engine.models.model_config import ModelConfig
 from engine.models.weights import weight_blocks
 
@@ -128,12 +127,6 @@ class Forward:
         self.token_ids = array("token_ids", np.int32, rows)
         self.positions = array("positions", np.int32, rows)
         self.slots = array("slots", np.int32, rows)
-        partials = (max_sequences, config.num_attention_heads, DECODE_SPLITS)
-        self._partials = (
-            array("partial_out", np.float32, *partials, config.head_dim),
-            array("partial_max", np.float32, *partials),
-            array("partial_sum", np.float32, *partials),
-        )
 
     def prefill(self, slot: int, rows: int, first_position: int, dump: DumpSink | None) -> None:
         """Compute `rows` tokens of `token_ids`; the last one's logits go to `logits[slot]`."""
@@ -145,32 +138,9 @@ class Forward:
             )
 
         self._layers(self.token_ids, placement, rows, self.prefill_product, attention, dump)
-        self._ops.rms_norm(self._norm, self._hidden, self.norm, rows)
-        last = self._norm[rows - 1 : rows]
-        self._ops.matvec(self.logits[slot : slot + 1], last, self.lm_head, 1)
+        self._last_logits(slot, rows)
         if dump is not None:
             self._dump_logits(rows, slot, dump)
-
-    def decode(
-        self,
-        token_ids: DeviceArray,
-        placement: Placement,
-        rows: int,
-        dump: DumpSink | None = None,
-    ) -> None:
-        """Compute one token of each row; row b's logits go to `logits[b]`."""
-
-        def attention(pools: tuple[DeviceArray, DeviceArray]) -> None:
-            where = (placement.positions, placement.slots, placement.block_table)
-            self._ops.attention_decode(self._attention, self._q, pools, where, self._partials, rows)
-
-        product = self._ops.matvec if rows <= MATVEC_MAX_ROWS else self._ops.gemm
-        self._layers(token_ids, placement, rows, product, attention, dump)
-        self._ops.rms_norm(self._norm, self._hidden, self.norm, rows)
-        self._all_logits(rows)
-        if dump is not None:
-            dump("hidden.norm", _bf16_rows(self._norm, rows))
-            dump("logits", self.logits[:rows].get())
 
     def _layers(
         self,
@@ -201,16 +171,16 @@ class Forward:
             if dump is not None:
                 dump(f"hidden.{index + 1:02d}", self._hidden[:rows].get())
 
-    def _all_logits(self, rows: int) -> None:
-        """Logits of every row of a decode step."""
-        if rows > MATVEC_MAX_ROWS and self._config.vocab_size % GEMM_COLUMNS == 0:
-            self._ops.gemm(self.logits, self._norm, self.lm_head, rows)
-            return
-        # The matrix product lacks odd vocabularies: a few rows at a time.
-        for first in range(0, rows, MATVEC_MAX_ROWS):
-            last = min(first + MATVEC_MAX_ROWS, rows)
-            out, x = self.logits[first:last], self._norm[first:last]
-            self._ops.matvec(out, x, self.lm_head, last - first)
+    def _last_logits(self, slot: int, rows: int) -> None:
+        """Logits of the last of `rows` rows."""
+        self._ops.decode_product(
+            self._ops.products.lm_head,
+            self.logits[slot : slot + 1],
+            self._hidden[rows - 1 : rows],
+            self.lm_head,
+            1,
+            self.norm,
+        )
 
     def layer_products(self, layer: LayerWeights, product: Product, rows: int) -> None:
         """The four products of a layer on whatever the activations hold: for timing only."""
@@ -221,12 +191,12 @@ class Forward:
 
     def _dump_logits(self, rows: int, slot: int, dump: DumpSink) -> None:
         """Logits of every row: the work space has room for one row a slot, so row by row."""
+        self._ops.rms_norm(self._norm, self._hidden, self.norm, rows)
         dump("hidden.norm", _bf16_rows(self._norm, rows))
         kept = self.logits[slot].get()
         out = np.empty((rows, self._config.vocab_size), np.float32)
         for row in range(rows):
-            last = self._norm[row : row + 1]
-            self._ops.matvec(self.logits[slot : slot + 1], last, self.lm_head, 1)
+            self._last_logits(slot, row + 1)
             out[row] = self.logits[slot].get()
         self.logits[slot].set(kept)
         dump("logits", out)

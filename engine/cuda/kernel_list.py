@@ -6,25 +6,28 @@ reply; a test walks through a load, a prefill and a decode run and compares.
 
 from __future__ import annotations
 
+from engine.cuda.decode_product import decode_products
 from engine.cuda.kernel_source import KernelSource
 from engine.models.memory_plan import DECODE_SPLITS
+from engine.models.model_config import ModelConfig
 
 _PLAIN = (
     "embedding",
     "rms_norm",
-    "matvec",
     "gemm",
     "qk_norm_rope",
     "attention_prefill",
     "swiglu",
     "sample_scores",
     "sample_draw",
+    "sample_top_k",
 )
 
 
-def kernel_sources() -> list[KernelSource]:
+def kernel_sources(config: ModelConfig) -> list[KernelSource]:
     """Every compilation that loading, prefill and decode make use of."""
     return [
         *map(KernelSource, _PLAIN),
-        KernelSource("attention_decode", (f"-DATTENTION_SPLITS={DECODE_SPLITS}",)),
+        KernelSource("decode_attention", (f"-DATTENTION_SPLITS={DECODE_SPLITS}",)),
+        *(KernelSource("decode_product", p.defines) for p in decode_products(config, {}).all()),
     ]

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from engine.cuda.decode_product import DecodeProduct, LaunchShape, decode_products
+from engine.cuda.dependent_launch import DependentLaunch
 from engine.cuda.device import CudaDevice
 from engine.cuda.kernel_library import KernelLibrary
 from engine.cuda.memory_block import DeviceArray
@@ -17,13 +19,9 @@ from engine.errors import UnsupportedModel
 from engine.models.memory_plan import DECODE_SPLITS
 from engine.models.model_config import ModelConfig
 
-MATVEC_MAX_ROWS = 8
-"""Most rows of the matrix-vector kernel; above, the matrix product is used."""
-
 GEMM_COLUMNS = 8
 """The matrix product wants its output and inner widths in multiples of this."""
 
-_MATVEC_ROWS_PER_BLOCK = 8
 _TURING_SHARED_BYTES = 48 * 1024
 
 # Compute capabilities whose multiprocessors hold the largest tiles well; on the others smaller
@@ -69,10 +67,18 @@ def require_kernel_sizes(config: ModelConfig) -> None:
 class Ops:
     """The operations of one model on one device."""
 
-    def __init__(self, config: ModelConfig, device: CudaDevice, library: KernelLibrary) -> None:
+    def __init__(
+        self,
+        config: ModelConfig,
+        device: CudaDevice,
+        library: KernelLibrary,
+        shapes: dict[str, LaunchShape] | None = None,
+    ) -> None:
         self._config = config
         self._device = device
         self._library = library
+        self._launch = DependentLaunch(device)
+        self.products = decode_products(config, shapes or {})
         self._heads = config.num_attention_heads + 2 * config.num_key_value_heads
         self._large_tiles = device.compute_capability in _LARGE_SHARED_MEMORY
 
@@ -81,7 +87,7 @@ class Ops:
     ) -> None:
         """Compute hidden [T, E] float32 = rows of embed_tokens [V, E]."""
         kernel = self._library.kernel("embedding", "embedding_bf16")
-        kernel((rows,), (128,), (hidden, embed_tokens, token_ids, _i32(rows)))
+        self._launch(kernel, (rows,), (128,), (hidden, embed_tokens, token_ids, _i32(rows)))
 
     def rms_norm(
         self, out: DeviceArray, hidden: DeviceArray, weight: DeviceArray, rows: int
@@ -90,20 +96,24 @@ class Ops:
         kernel = self._library.kernel("rms_norm", "rms_norm_bf16")
         kernel((rows,), (256,), (out, hidden, weight, _i32(rows)))
 
-    def matvec(
+    def decode_product(
         self,
+        product: DecodeProduct,
         out: DeviceArray,
         x: DeviceArray,
         weight: DeviceArray,
         rows: int,
-        *,
-        accumulate: bool = False,
+        norm: DeviceArray | None = None,
     ) -> None:
-        """Compute out [B, N] float32 = (or +=) x [B, K] @ weight [N, K]^T; B <= MATVEC_MAX_ROWS."""
-        n, k = weight.shape
-        kernel = self._library.kernel("matvec", "matvec_bf16")
-        arguments = (out, x, weight, _i32(rows), _i32(n), _i32(k), _i32(accumulate))
-        kernel((_blocks(n, _MATVEC_ROWS_PER_BLOCK),), (128,), arguments)
+        """Compute a fused product of B rows, x [B, K] to out [B, N]; types: decode_product.cu."""
+        shared = product.shared_bytes(self._device)
+        kernel = self._library.kernel(
+            "decode_product", "decode_product_bf16", shared, product.defines
+        )
+        # Without a norm the kernel does not read that argument.
+        arguments = (out, x, weight if norm is None else norm, weight, _i32(rows))
+        grid = (product.blocks(self._device),)
+        self._launch(kernel, grid, (product.threads,), arguments, shared_mem=shared)
 
     def gemm(
         self,
@@ -202,27 +212,29 @@ class Ops:
         arguments = (out, q, *pools, block_table_row, _i32(rows), _i32(first_position))
         kernel((heads, _blocks(rows, tile)), (128,), arguments, shared_mem=shared)
 
-    def attention_decode(
+    def decode_attention(
         self,
         out: DeviceArray,
-        q: DeviceArray,
         pools: tuple[DeviceArray, DeviceArray],
+        qkv: DeviceArray,
+        norms: tuple[DeviceArray, DeviceArray],
+        rope_table: DeviceArray,
         placement: tuple[DeviceArray, DeviceArray, DeviceArray],
-        partials: tuple[DeviceArray, DeviceArray, DeviceArray],
+        scratch: tuple[DeviceArray, DeviceArray, DeviceArray, DeviceArray],
         rows: int,
     ) -> None:
-        """Compute out [B, NH, HD] bf16: each row's token attends to its slot's whole cache."""
-        positions, slots, block_table = placement
+        """Compute out [B, NH, HD] bf16 from qkv [B, (NH + 2 NKV) HD]; append k, v to the pools.
+
+        `placement` as in `qk_norm_rope`; `scratch` is what the blocks leave for the last of them.
+        """
         defines = (f"-DATTENTION_SPLITS={DECODE_SPLITS}",)
-        decode = self._library.kernel("attention_decode", "attention_decode_bf16", defines=defines)
-        merge = self._library.kernel("attention_decode", "attention_merge_bf16", defines=defines)
+        kernel = self._library.kernel("decode_attention", "decode_attention_bf16", defines=defines)
         arguments = (
-            *(*partials, q, *pools, block_table, positions, slots),
-            _i32(block_table.shape[1]),
+            *(out, *scratch, *pools, qkv, *norms, rope_table, *placement),
+            _i32(placement[2].shape[1]),
         )
-        decode((DECODE_SPLITS, self._config.num_key_value_heads, rows), (256,), arguments)
-        grid = (self._config.num_attention_heads, rows)
-        merge(grid, (self._config.head_dim,), (out, *partials, _i32(rows)))
+        grid = (DECODE_SPLITS, self._config.num_key_value_heads, rows)
+        self._launch(kernel, grid, (256,), arguments)
 
     def swiglu(self, out: DeviceArray, gate_up: DeviceArray, rows: int) -> None:
         """Compute out [T, F] bf16 = silu(gate) * up of gate_up [T, 2F] float32."""

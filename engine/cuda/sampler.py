@@ -14,13 +14,18 @@ from numpy.typing import NDArray
 
 from engine.api import Detail, SamplingParams
 from engine.backend import SampledToken
+from engine.cpu.sampler import GREEDY_BELOW
+from engine.cuda.dependent_launch import DependentLaunch
+from engine.cuda.device import CudaDevice
 from engine.cuda.kernel_library import KernelLibrary
 from engine.cuda.memory_block import DeviceArray, MemoryBlock
 from engine.errors import NumericalError, UnsupportedModel
-from engine.models.memory_plan import RECORDS, SAMPLER_BINS, SAMPLER_CHUNK
+from engine.models.memory_plan import RECORDS, SAMPLER_BINS, SAMPLER_CHUNK, sampler_candidates
 
 MAX_STOP_IDS = 8
 ALTERNATIVES = 10
+TOP_K_MAX = 64
+"""Up to so many kept ids one short kernel draws; as in sample_state.cuh."""
 
 SLOT_STATE = np.dtype(
     [
@@ -61,7 +66,12 @@ class DeviceSampler:
     """Sampler state of all slots; `rows` of a launch are given by `row_slots`."""
 
     def __init__(
-        self, vocab_size: int, max_sequences: int, block: MemoryBlock, library: KernelLibrary
+        self,
+        vocab_size: int,
+        max_sequences: int,
+        block: MemoryBlock,
+        library: KernelLibrary,
+        device: CudaDevice,
     ) -> None:
         def array(name: str, dtype: object, *shape: int) -> DeviceArray:
             return block.array(f"workspace.{name}", shape, np.dtype(dtype))  # type: ignore[call-overload]
@@ -71,6 +81,8 @@ class DeviceSampler:
         self._scores = library.kernel("sample_scores", "sample_scores")
         self._histogram = library.kernel("sample_scores", "sample_histogram")
         self._draw = library.kernel("sample_draw", "sample_draw")
+        self._top_k = library.kernel("sample_top_k", "sample_top_k")
+        self._launch = DependentLaunch(device)
         # CuPy takes structs only as bytes.
         self._states = array("slot_states", np.uint8, max_sequences, SLOT_STATE.itemsize)
         self._records = array("records", np.uint8, max_sequences, RECORDS, TOKEN_RECORD.itemsize)
@@ -78,7 +90,7 @@ class DeviceSampler:
         self._scratch = {
             "scores": array("scores", np.float32, max_sequences, vocab_size),
             "candidates": array(
-                "candidates", np.int32, max_sequences, self._chunks * SAMPLER_CHUNK
+                "candidates", np.int32, max_sequences, sampler_candidates(vocab_size)
             ),
             "chunks": array("chunks", np.uint8, max_sequences, self._chunks * 128),
             "bin_masses": array("bin_masses", np.uint64, max_sequences, SAMPLER_BINS),
@@ -136,6 +148,13 @@ class DeviceSampler:
         self._read_from[slot] = int(state["index"])
         self._states[slot].set(np.frombuffer(state.tobytes(), np.uint8))
 
+    def keeps_few(self, slots: Sequence[int]) -> bool:
+        """Whether `sample` may be told `few`: each slot is greedy or keeps few ids, no detail."""
+        states = self._mirror[list(slots)]
+        greedy = states["temperature"] < GREEDY_BELOW
+        top_k = (states["top_k"] > 0) & (states["top_k"] <= TOP_K_MAX)
+        return bool(((greedy | top_k) & (states["detail"] == 0)).all())
+
     def sample(
         self,
         logits: DeviceArray,
@@ -143,33 +162,38 @@ class DeviceSampler:
         row_positions: DeviceArray,
         row_slots: DeviceArray,
         rows: int,
+        *,
+        few: bool,
     ) -> None:
         """Launch the draw of one token a row; `logits` [B, V] float32, the rest [B] int32."""
         s = self._scratch
         grid = (self._chunks, rows)
-        self._scores(
-            grid,
-            (256,),
-            (
-                *(s["scores"], s["chunks"], s["bin_masses"], s["bin_counts"]),
-                *(logits, self._states, self._occurrences, row_slots),
-            ),
+        bins = (s["bin_masses"], s["bin_counts"])
+        scores = (s["scores"], s["chunks"], *bins, logits)
+        self._launch(
+            self._scores, grid, (256,), (*scores, self._states, self._occurrences, row_slots)
         )
+        row_state = (row_token_ids, row_positions, self._occurrences)
+        if few:
+            self._launch(
+                self._top_k,
+                (rows,),
+                (1024,),
+                (
+                    *(self._states, self._records, *row_state),
+                    *(s["scores"], s["chunks"], logits, row_slots, np.int32(RECORDS)),
+                ),
+            )
+            return
         self._histogram(
-            grid,
-            (256,),
-            (
-                *(s["bin_masses"], s["bin_counts"], s["scores"], s["chunks"]),
-                *(logits, self._states, row_slots),
-            ),
+            grid, (256,), (*bins, s["scores"], s["chunks"], logits, self._states, row_slots)
         )
         self._draw(
             (rows,),
             (1024,),
             (
-                *(self._states, self._records, row_token_ids, row_positions, self._occurrences),
-                *(s["candidates"], s["scores"], s["chunks"], s["bin_masses"], s["bin_counts"]),
-                *(logits, row_slots, np.int32(RECORDS)),
+                *(self._states, self._records, *row_state, s["candidates"]),
+                *(s["scores"], s["chunks"], *bins, logits, row_slots, np.int32(RECORDS)),
             ),
         )
 

@@ -27,7 +27,7 @@ PREFILL_CHUNK_TOKENS = 512
 ALIGNMENT_BYTES = 256
 """Every region begins at a multiple of this (what cudaMalloc gives, and more than TMA needs)."""
 
-DECODE_SPLITS = 16
+DECODE_SPLITS = 32
 """Pieces into which split-KV attention cuts one sequence."""
 
 RECORDS = 128
@@ -35,7 +35,7 @@ RECORDS = 128
 
 SLOT_STATE_BYTES = 96
 TOKEN_RECORD_BYTES = 96
-SAMPLER_CHUNK = 4096
+SAMPLER_CHUNK = 1024
 SAMPLER_BINS = 2048
 
 CPU_SCORES_VALUES = 1 << 23
@@ -192,8 +192,14 @@ def _cuda_workspace_bytes(
         "partial_out": partials * config.head_dim * 4,
         "partial_max": partials * 4,
         "partial_sum": partials * 4,
+        "arrivals": max_sequences * config.num_key_value_heads * 4,
         **_sampler_bytes(config.vocab_size, max_sequences),
     }
+
+
+def sampler_candidates(vocab_size: int) -> int:
+    """Ids that the general draw keeps room for: its 32 warps take 128 at a time."""
+    return -(-vocab_size // 4096) * 4096
 
 
 def _sampler_bytes(vocab_size: int, max_sequences: int) -> dict[str, int]:
@@ -207,7 +213,7 @@ def _sampler_bytes(vocab_size: int, max_sequences: int) -> dict[str, int]:
         "records": RECORDS * TOKEN_RECORD_BYTES,
         "occurrences": vocab_size * 4,
         "scores": vocab_size * 4,
-        "candidates": chunks * SAMPLER_CHUNK * 4,
+        "candidates": sampler_candidates(vocab_size) * 4,
         "chunks": chunks * 128,
         "bin_masses": SAMPLER_BINS * 8,
         "bin_counts": SAMPLER_BINS * 4,

@@ -7,7 +7,6 @@ import torch
 
 from engine.api import Detail, GenerationControl, SamplingParams
 from engine.cuda.cuda_backend import CudaBackend
-from engine.cuda.forward import Placement
 from engine.models.model_files import ModelFiles
 from tests.gpu.accuracy import Outputs
 
@@ -48,13 +47,13 @@ def prefill_outputs(backend: CudaBackend, sequences: torch.Tensor, num_layers: i
 def decode_outputs(backend: CudaBackend, sequences: torch.Tensor, num_layers: int) -> Outputs:
     """Each token by the kernels of a decode step, launched one by one."""
     collector = _Collector(num_layers)
-    graph, forward = backend._decode, backend._forward
+    graph = backend._decode
+    rows = (graph.row_token_ids, graph.row_positions, graph.row_slots)
     with backend._on_device(), backend._stream:
-        placement = Placement(graph.row_positions, graph.row_slots, forward.block_table)
         for row in sequences.tolist():
             for position, token_id in enumerate(row):
                 graph.set_rows([0], [token_id], [position])
-                forward.decode(graph.row_token_ids, placement, 1, collector)
+                graph.step.run(*rows, 1, collector)
     return collector.outputs()
 
 
@@ -64,13 +63,13 @@ def decode_logits(backend: CudaBackend, row: list[int], *, by_graph: bool) -> li
     logits = []
     with backend._on_device(), backend._stream:
         graph.use_graph = True
-        graph.prepare(1, backend._stream)
+        graph.prepare(1, backend._stream, few=True)
         graph.use_graph = by_graph
         backend._sampler.set(0, SamplingParams(temperature=0.0), 0, (), (), Detail.NONE)
         for position, token_id in enumerate(row):
             backend._sampler.arm(0, position, forward.slot_capacity, ())
             graph.set_rows([0], [token_id], [position])
-            graph.run(1, 1, backend._stream)
+            graph.run(1, 1, backend._stream, few=True)
             backend._stream.synchronize()
             logits.append(forward.logits[0].get())
         graph.use_graph = True

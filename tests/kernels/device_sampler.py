@@ -42,6 +42,7 @@ class DeviceSampler:
         sizes = Sizes(V=vocab)
         self._scores_kernels = load_kernels("sample_scores.cu", sizes)
         self._draw_kernels = load_kernels("sample_draw.cu", sizes)
+        self._top_k_kernels = load_kernels("sample_top_k.cu", sizes)
         self.vocab, self.record_capacity = vocab, record_capacity
         self.states = np.zeros(slots, SLOT_STATE)
         self.records = np.zeros((slots, record_capacity), TOKEN_RECORD)
@@ -81,15 +82,19 @@ class DeviceSampler:
         positions: Sequence[int],
         **options: object,
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Run the three kernels on `logits` [B, V]; returns token_ids and positions, [B] each."""
+        """Run the kernels on `logits` [B, V]; returns token_ids and positions, [B] each.
+
+        Where every row keeps few ids, the short kernel draws as well, from the same state, and must
+        leave the same.
+        """
         rows, vocab = logits.shape
-        chunks = -(-vocab // 4096)
+        chunks = -(-vocab // 1024)
         scratch = {
             "scores": np.full((rows, vocab), np.nan, np.float32),
             "chunks": np.full((rows, chunks, 128), 0xFF, np.uint8),
             "masses": np.full((rows, 2048), 2**64 - 1, np.uint64),
             "counts": np.full((rows, 2048), 2**32 - 1, np.uint32),
-            "candidates": np.full((rows, 32, chunks * 128), -1, np.int32),
+            "candidates": np.full((rows, 32, -(-vocab // 4096) * 128), -1, np.int32),
         }
         scores, chunk, masses, counts, candidates = scratch.values()
         token_ids = np.full(rows, -7, np.int32)
@@ -104,6 +109,10 @@ class DeviceSampler:
             [scores, chunk, masses, counts, logits, states, self.occurrences, row_slots],
             **options,
         )
+        short = None
+        if self._keeps_few(slots):
+            written = (states, records, token_ids, place, self.occurrences)
+            short = self._step_top_k(written, (scores, chunk, logits, row_slots), rows, options)
         self._scores_kernels.launch(
             "sample_histogram",
             grid,
@@ -114,7 +123,33 @@ class DeviceSampler:
         args = [states, records, token_ids, place, self.occurrences, candidates, scores, chunk]
         args += [masses, counts, logits, row_slots, np.int32(self.record_capacity)]
         self._draw_kernels.launch("sample_draw", (rows,), (1024,), args, **options)
+        if short is not None:
+            for name, found, expected in zip(
+                ("states", "records", "token_ids", "positions", "occurrences"),
+                short,
+                (states, records, token_ids, place, self.occurrences),
+                strict=True,
+            ):
+                np.testing.assert_array_equal(found, expected, f"sample_top_k: {name}")
         return token_ids, place
+
+    def _keeps_few(self, slots: Sequence[int]) -> bool:
+        states = self.states[list(slots)]
+        few = (states["top_k"] > 0) & (states["top_k"] <= 64)
+        return bool(((few | (states["temperature"] < 1e-6)) & (states["detail"] == 0)).all())
+
+    def _step_top_k(
+        self,
+        written: tuple[np.ndarray, ...],
+        read: tuple[np.ndarray, ...],
+        rows: int,
+        options: dict[str, object],
+    ) -> tuple[np.ndarray, ...]:
+        """What sample_top_k.cu leaves of copies of the arrays that it writes."""
+        copies = tuple(array.copy() for array in written)
+        args = [*copies, *read, np.int32(self.record_capacity)]
+        self._top_k_kernels.launch("sample_top_k", (rows,), (1024,), args, **options)
+        return copies
 
     def draw(self, logits: Sequence[float] | NDArray[np.float32], **options: object) -> int:
         """Draw one token of slot 0."""

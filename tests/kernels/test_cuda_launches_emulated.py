@@ -6,13 +6,12 @@ arrays and the reach of the grid are compared with what kernels/README.md says.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import ceil
 
 import numpy as np
 import pytest
 
-from engine.models.memory_plan import DECODE_SPLITS, plan_regions
+from engine.models.memory_plan import DECODE_SPLITS, plan_regions, sampler_candidates
 from engine.models.model_config import ModelConfig
 from tests.kernels.emulated_device import EmulatedGpu, emulated_cupy
 from tests.kernels.emulated_device.gpu import CUDADriverError
@@ -35,7 +34,8 @@ TILES = {
 
 
 def forward_on(gpu, config, max_sequences):
-    """Forward pass and sampler over memory that nobody touches."""
+    """Forward pass, decode step and sampler over memory that nobody touches."""
+    from engine.cuda.decode_step import DecodeStep
     from engine.cuda.device import find_device
     from engine.cuda.forward import Forward
     from engine.cuda.kernel_library import KernelLibrary
@@ -49,12 +49,13 @@ def forward_on(gpu, config, max_sequences):
     library = KernelLibrary(config)
     ops = Ops(config, device, library)
     forward = Forward(config, block, ops, CAPACITY, max_sequences)
-    sampler = DeviceSampler(config.vocab_size, max_sequences, block, library)
+    step = DecodeStep(config, ops, block, forward, max_sequences)
+    sampler = DeviceSampler(config.vocab_size, max_sequences, block, library, device)
     rows = [
         block.array(f"workspace.row_{name}", (max_sequences,), np.int32)
         for name in ("token_ids", "positions", "slots")
     ]
-    return forward, sampler, rows
+    return forward, step, sampler, rows
 
 
 def expected_sizes(launch, c):
@@ -63,28 +64,26 @@ def expected_sizes(launch, c):
     rows = a.get("T", a.get("B", grid[1]))
     heads, kv = c.num_attention_heads * c.head_dim, c.num_key_value_heads * c.head_dim
     page = c.num_key_value_heads * 64 * c.head_dim
-    if launch.kernel.startswith(("gemm", "matvec")):
+    if launch.kernel.startswith("gemm"):
         return {"out": rows * a["N"], "x": rows * a["K"], "weight": a["N"] * a["K"]}
     if launch.kernel.startswith("attention_prefill"):
         pages = ceil((a["first_position"] + rows) / 64)
         return {"out": rows * heads, "q": rows * heads, "block_table_row": pages}
     if launch.kernel.startswith("sample"):
-        rows = grid[0] if launch.kernel == "sample_draw" else grid[1]
-        chunks = ceil(c.vocab_size / 4096)
+        rows = grid[0] if launch.kernel in ("sample_draw", "sample_top_k") else grid[1]
+        chunks = ceil(c.vocab_size / 1024)
         return {
             "logits": rows * c.vocab_size,
             "slots": rows,
             "chunks": rows * chunks * 128,
             "bin_masses": rows * 2048,
             "bin_counts": rows * 2048,
-            "candidates": rows * chunks * 4096,
+            "candidates": rows * sampler_candidates(c.vocab_size),
             "slot_states": rows * 96,
             "occurrences": rows * c.vocab_size,
             "records": rows * a.get("record_capacity", 0) * 96,
         }
-    shares = (grid[2] if launch.kernel == "attention_decode_bf16" else rows) * (
-        c.num_attention_heads * DECODE_SPLITS
-    )
+    shares = grid[2] * c.num_attention_heads * DECODE_SPLITS
     return {
         "embedding_bf16": {
             "hidden": rows * c.hidden_size,
@@ -102,15 +101,18 @@ def expected_sizes(launch, c):
             "slots": rows,
             "q_norm": c.head_dim,
         },
-        "attention_decode_bf16": {
+        "decode_attention_bf16": {
+            "out": grid[2] * heads,
             "partial_out": shares * c.head_dim,
             "partial_max": shares,
             "partial_sum": shares,
-            "q": grid[2] * heads,
+            "arrivals": grid[2] * c.num_key_value_heads,
+            "qkv": grid[2] * (heads + 2 * kv),
+            "k_pool": a.get("block_table", 0) * page,
+            "v_pool": a.get("block_table", 0) * page,
             "positions": grid[2],
             "slots": grid[2],
         },
-        "attention_merge_bf16": {"out": rows * heads, "partial_out": shares * c.head_dim},
         "swiglu_bf16": {
             "out": rows * c.intermediate_size,
             "gate_up": rows * 2 * c.intermediate_size,
@@ -122,39 +124,59 @@ def expected_grid(launch, c, rows):
     """The grid that covers the work exactly, and the block where the kernel fixes it."""
     a, heads = launch.arguments, c.num_attention_heads
     tile = 128 if launch.kernel.endswith("_128") else 64
-    chunks = ceil(c.vocab_size / 4096)
+    chunks = ceil(c.vocab_size / 1024)
     if launch.kernel in TILES:
         tile_t, tile_n = TILES[launch.kernel]
         return (ceil(a["T"] / tile_t), ceil(a["N"] / tile_n), 1)
     return {
         "embedding_bf16": (rows, 1, 1),
         "rms_norm_bf16": (rows, 1, 1),
-        "matvec_bf16": (ceil(a.get("N", 0) / 8), 1, 1),
         "qk_norm_rope_bf16": (rows, ceil((heads + 2 * c.num_key_value_heads) / 4), 1),
         "attention_prefill_bf16": (heads, ceil(rows / tile), 1),
         "attention_prefill_bf16_128": (heads, ceil(rows / tile), 1),
-        "attention_decode_bf16": (DECODE_SPLITS, c.num_key_value_heads, rows),
-        "attention_merge_bf16": (heads, rows, 1),
+        "decode_attention_bf16": (DECODE_SPLITS, c.num_key_value_heads, rows),
         "swiglu_bf16": (ceil(c.intermediate_size / 1024), rows, 1),
         "sample_scores": (chunks, rows, 1),
         "sample_histogram": (chunks, rows, 1),
         "sample_draw": (rows, 1, 1),
+        "sample_top_k": (rows, 1, 1),
     }[launch.kernel]
 
 
 def check_launches(gpu, config, rows):
     """All launches since the last check reach all their work and no further than their arrays."""
-    kernels = set()
+    kernels = []
     while gpu.launches:
         launch = gpu.launches.popleft()
-        kernels.add(launch.kernel)
+        kernels.append(launch.kernel)
+        if launch.kernel == "decode_product_bf16":
+            continue  # its sizes are compiled in: check_products
         assert launch.grid == expected_grid(launch, config, rows), launch
         for name, least in expected_sizes(launch, config).items():
             if name in launch.arguments:
                 assert launch.arguments[name] >= least, (launch, name)
-        if launch.kernel.startswith(("gemm", "matvec")):
+        if launch.kernel.startswith("gemm"):
             assert launch.arguments["K"] % 8 == 0
     return kernels
+
+
+def check_products(launches, config, rows):
+    """The products of a decode step, in order: arrays large enough, shared memory as staged."""
+    c = config
+    heads, kv = c.num_attention_heads * c.head_dim, c.num_key_value_heads * c.head_dim
+    layer = [
+        (c.hidden_size, heads + 2 * kv, heads + 2 * kv),
+        (heads, c.hidden_size, c.hidden_size),
+        (c.hidden_size, c.intermediate_size, 2 * c.intermediate_size),
+        (c.intermediate_size, c.hidden_size, c.hidden_size),
+    ]
+    expected = [*layer * c.num_hidden_layers, (c.hidden_size, c.vocab_size, c.vocab_size)]
+    products = [launch for launch in launches if launch.kernel == "decode_product_bf16"]
+    for launch, (inputs, outputs, weight_rows) in zip(products, expected, strict=True):
+        assert launch.arguments["x"] >= rows * inputs
+        assert launch.arguments["out"] >= rows * outputs
+        assert launch.arguments["weight"] == weight_rows * inputs
+        assert launch.arguments["B"] == rows
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -163,14 +185,13 @@ def test_every_launch_of_prefill_is_valid(model, capability, multiprocessors):
     config = MODELS[model]
     gpu = EmulatedGpu(capability, multiprocessors, total_bytes=24 << 30, executes=False)
     with emulated_cupy(gpu):
-        forward, _, _ = forward_on(gpu, config, 2)
+        forward, *_ = forward_on(gpu, config, 2)
         kernels = set()
         for rows in (1, 2, 7, 16, 31, 32, 33, 64, 65, 127, 128, 129, 256, 511, 512):
             forward.prefill(1, rows, forward.slot_capacity - rows, None)
-            last_row = [launch for launch in gpu.launches if launch.kernel == "matvec_bf16"]
-            assert [launch.arguments["N"] for launch in last_row] == [config.vocab_size]
-            # The last norm and the logits are of all rows and of one.
-            kernels |= check_launches(gpu, config, rows)
+            last_row = [la for la in gpu.launches if la.kernel == "decode_product_bf16"]
+            assert [la.arguments["B"] for la in last_row] == [1]
+            kernels |= set(check_launches(gpu, config, rows))
     large = {"gemm_bf16_128x256", "attention_prefill_bf16_128"} & kernels
     assert not large or capability in (80, 90)
     assert {"gemm_bf16_32x16", "gemm_bf16"} <= kernels
@@ -182,31 +203,16 @@ def test_every_launch_of_decode_is_valid(model, capability, multiprocessors):
     config = MODELS[model]
     gpu = EmulatedGpu(capability, multiprocessors, total_bytes=24 << 30, executes=False)
     with emulated_cupy(gpu):
-        from engine.cuda.forward import Placement
-
-        forward, sampler, (token_ids, positions, slots) = forward_on(gpu, config, 64)
-        placement = Placement(positions, slots, forward.block_table)
+        forward, step, sampler, (token_ids, positions, slots) = forward_on(gpu, config, 64)
         for rows in (1, 2, 3, 8, 9, 32, 33, 64):
-            forward.decode(token_ids, placement, rows)
-            sampler.sample(forward.logits, token_ids, positions, slots, rows)
-            kernels = check_launches(gpu, config, rows)
-            assert ("matvec_bf16" in kernels) == (rows <= 8)
-
-
-def test_an_odd_vocabulary_never_reaches_the_matrix_product():
-    config = replace(SMOLLM2, vocab_size=49153)
-    gpu = EmulatedGpu(total_bytes=24 << 30, executes=False)
-    with emulated_cupy(gpu):
-        from engine.cuda.forward import Placement
-
-        forward, _, (token_ids, positions, slots) = forward_on(gpu, config, 20)
-        forward.decode(token_ids, Placement(positions, slots, forward.block_table), 20)
-        products = [launch for launch in gpu.launches if launch.arguments.get("N") == 49153]
-    assert [(p.kernel, p.arguments["B"]) for p in products] == [
-        ("matvec_bf16", 8),
-        ("matvec_bf16", 8),
-        ("matvec_bf16", 4),
-    ]
+            for few in (True, False):
+                step.run(token_ids, positions, slots, rows)
+                sampler.sample(forward.logits, token_ids, positions, slots, rows, few=few)
+                check_products(list(gpu.launches), config, rows)
+                kernels = check_launches(gpu, config, rows)
+                assert ("sample_top_k" in kernels, "sample_draw" in kernels) == (few, not few)
+                # Five kernels a layer; before them the embedding, after them logits and draw.
+                assert len(kernels) == 5 * config.num_hidden_layers + (4 if few else 5)
 
 
 SOURCE = """

@@ -26,6 +26,9 @@ _DTYPES = {
 }
 
 
+_SWIGLU = 2
+
+
 @dataclass(frozen=True)
 class Parameter:
     """One parameter: the dtype of its elements, or of itself when it is no pointer."""
@@ -56,13 +59,24 @@ def signatures(source: str, options: tuple[str, ...]) -> dict[str, Signature]:
         threads = _evaluate(bounds.split(",")[0], constants) if bounds else 1024
         if threads is None:
             raise ValueError(f"{name}: launch bounds {bounds} cannot be evaluated")
-        found[name] = Signature(tuple(map(_parameter, parameters.split(","))), threads)
+        named = _typedefs(constants)
+        kinds = [_parameter(text, named) for text in parameters.split(",")]
+        found[name] = Signature(tuple(kinds), threads)
     return found
 
 
-def _parameter(text: str) -> Parameter:
+def _typedefs(constants: dict[str, int]) -> dict[str, str]:
+    """The types of decode_product.cu that depend on options."""
+    return {
+        "Input": "float" if constants.get("PRODUCT_NORM") else "bf16",
+        "Output": "bf16" if constants.get("PRODUCT_KIND") == _SWIGLU else "float",
+    }
+
+
+def _parameter(text: str, named: dict[str, str]) -> Parameter:
     words = text.replace("*", " * ").split()
     kind = next(word for word in words if word != "const")
+    kind = named.get(kind, kind)
     if kind not in _DTYPES:
         raise ValueError(f"unknown type in parameter {text.strip()!r}")
     return Parameter(words[-1], np.dtype(_DTYPES[kind]), "*" in words)

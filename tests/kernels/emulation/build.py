@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import threading
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -81,7 +82,7 @@ def _compile(command: list[str], inputs: list[Path], stdin: str, name: str) -> P
     stem, suffix = name.rsplit(".", 1)
     result = _cache_folder() / f"{stem}-{digest.hexdigest()[:24]}.{suffix}"
     if not result.exists():
-        unfinished = result.with_suffix(f".{os.getpid()}.part")
+        unfinished = _unfinished(result)
         done = subprocess.run(
             [compiler, *command, "-o", str(unfinished)],
             input=stdin,
@@ -130,5 +131,13 @@ def write_source(source: str) -> Path:
     """Path of a file with this text, for planted faults."""
     digest = hashlib.sha256(source.encode()).hexdigest()[:16]
     path = _cache_folder() / f"planted-{digest}.cu"
-    path.write_text(source)
+    if not path.exists():
+        unfinished = _unfinished(path)
+        unfinished.write_text(source)
+        unfinished.replace(path)
     return path
+
+
+def _unfinished(path: Path) -> Path:
+    """A name of this thread's own: several may make the same file at a time."""
+    return path.with_suffix(f".{os.getpid()}-{threading.get_ident()}.part")

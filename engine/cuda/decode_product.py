@@ -1,0 +1,134 @@
+"""The fused matrix-vector products of a decode step and their launch shapes (decode_product.cu)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+from engine.cuda.device import CudaDevice
+from engine.models.model_config import ModelConfig
+
+WARP = 32
+_VALUES_PER_VECTOR = 8
+_HELD_VECTORS = 24
+"""16-byte vectors of weights that a thread stages at a time where the row is short enough."""
+_CP_ASYNC_CAPABILITY = 80
+
+
+class Kind(IntEnum):
+    """What becomes of the sums; PRODUCT_KIND of the kernel."""
+
+    STORE = 0
+    ADD = 1
+    SWIGLU = 2
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchShape:
+    """How the work is cut: warps per block; per warp and turn rows of weight; of each row the
+    16-byte vectors per lane that are staged in shared memory; turns under way at a time.
+    """
+
+    warps: int
+    rows: int
+    staged: int
+    turns: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class DecodeProduct:
+    """One product: inputs K, outputs N (SWIGLU: of 2 N rows of weight), and its launch shape."""
+
+    inputs: int
+    outputs: int
+    kind: Kind
+    normalizes: bool
+    shape: LaunchShape
+
+    @property
+    def defines(self) -> tuple[str, ...]:
+        """Compiler options."""
+        s = self.shape
+        return (
+            f"-DPRODUCT_K={self.inputs}",
+            f"-DPRODUCT_N={self.outputs}",
+            f"-DPRODUCT_NORM={int(self.normalizes)}",
+            f"-DPRODUCT_KIND={int(self.kind)}",
+            f"-DPRODUCT_WARPS={s.warps}",
+            f"-DPRODUCT_ROWS={s.rows}",
+            f"-DPRODUCT_STAGED={s.staged}",
+            f"-DPRODUCT_TURNS={s.turns}",
+        )
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        return self.shape.warps * WARP
+
+    def shared_bytes(self, device: CudaDevice) -> int:
+        """Dynamic shared memory of a block."""
+        if device.compute_capability < _CP_ASYNC_CAPABILITY:
+            return 0
+        s = self.shape
+        staged = min(s.staged, _vectors(self.inputs))
+        return s.turns * s.rows * staged * 16 * self.threads
+
+    def blocks(self, device: CudaDevice) -> int:
+        """Blocks of a launch: enough to do all rows at once, or, of a product that takes several
+        turns, as many as the device holds.
+        """
+        outputs = self.shape.rows // 2 if self.kind is Kind.SWIGLU else self.shape.rows
+        needed = -(-self.outputs // (outputs * self.shape.warps))
+        if self.shape.turns == 1:
+            return needed
+        shared = max(self.shared_bytes(device), 16 * 1024)
+        resident = device.multiprocessors * max(1, device.shared_bytes_per_block // shared)
+        return min(needed, resident)
+
+
+@dataclass(frozen=True, slots=True)
+class DecodeProducts:
+    """All products of a step."""
+
+    qkv: DecodeProduct
+    o: DecodeProduct
+    gate_up: DecodeProduct
+    down: DecodeProduct
+    lm_head: DecodeProduct
+
+    def all(self) -> tuple[DecodeProduct, ...]:
+        """In the order of a step."""
+        return (self.qkv, self.o, self.gate_up, self.down, self.lm_head)
+
+
+def decode_products(config: ModelConfig, shapes: dict[str, LaunchShape]) -> DecodeProducts:
+    """The products of a model; `shapes` overrides the launch shape by name."""
+    hidden, intermediate = config.hidden_size, config.intermediate_size
+    q_values = config.num_attention_heads * config.head_dim
+    kv_values = config.num_key_value_heads * config.head_dim
+
+    def product(
+        name: str, inputs: int, outputs: int, kind: Kind, *, normalizes: bool
+    ) -> DecodeProduct:
+        shape = shapes.get(name) or _usual_shape(inputs, turns=3 if name == "lm_head" else 1)
+        return DecodeProduct(inputs, outputs, kind, normalizes, shape)
+
+    return DecodeProducts(
+        qkv=product("qkv", hidden, q_values + 2 * kv_values, Kind.STORE, normalizes=True),
+        o=product("o", q_values, hidden, Kind.ADD, normalizes=False),
+        gate_up=product("gate_up", hidden, intermediate, Kind.SWIGLU, normalizes=True),
+        down=product("down", intermediate, hidden, Kind.ADD, normalizes=False),
+        lm_head=product("lm_head", hidden, config.vocab_size, Kind.STORE, normalizes=True),
+    )
+
+
+def _usual_shape(inputs: int, turns: int) -> LaunchShape:
+    """Four rows of a short input, two of a long one: 32 to 48 KiB staged by a block and turn."""
+    vectors = _vectors(inputs)
+    rows = 4 if 4 * vectors <= _HELD_VECTORS else 2
+    return LaunchShape(warps=4, rows=rows, staged=min(vectors, _HELD_VECTORS // rows), turns=turns)
+
+
+def _vectors(inputs: int) -> int:
+    """16-byte vectors of a row per lane."""
+    return -(-inputs // (_VALUES_PER_VECTOR * WARP))

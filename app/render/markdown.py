@@ -55,6 +55,7 @@ def _parser() -> MarkdownIt:
     texmath_plugin(parser, delimiters="brackets")
     amsmath_plugin(parser)
     parser.inline.ruler.before("escape", "bracket_display", _bracket_display)
+    parser.inline.ruler.before("emphasis", "product_sign", _product_sign)
     return parser
 
 
@@ -68,6 +69,17 @@ def _bracket_display(state: StateInline, silent: bool) -> bool:
     if not silent:
         state.push("math_inline_double", "math", 0).content = state.src[state.pos + 2 : end]
     state.pos = end + 2
+    return True
+
+
+def _product_sign(state: StateInline, silent: bool) -> bool:
+    """The star of `47*86`, which Markdown would take for emphasis together with the next one."""
+    around = state.src[max(0, state.pos - 1) : state.pos + 2]
+    if len(around) < 3 or around[1] != "*" or not (around[0].isdigit() and around[2].isdigit()):
+        return False
+    if not silent:
+        state.pending += "*"
+    state.pos += 1
     return True
 
 

@@ -55,6 +55,17 @@ def test_looks_of_text_are_kept_apart():
     )
 
 
+def test_stars_between_digits_are_products_and_not_emphasis():
+    [paragraph] = parse_markdown("47*86\nones 7*6=42 and *not* 2*3*4, **5**")
+    looks = [(span.text, span.italic, span.bold) for span in paragraph.spans]
+    assert looks == [
+        ("47*86\nones 7*6=42 and ", False, False),
+        ("not", True, False),
+        (" 2*3*4, ", False, False),
+        ("5", False, True),
+    ]
+
+
 def test_formulas_in_brackets_are_formulas_and_prices_are_not():
     (block,) = parse_markdown("\\(x\\) costs $5 and $6")
     assert isinstance(block, Paragraph)

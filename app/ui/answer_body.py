@@ -14,6 +14,9 @@ from app.ui.code_block import CodeBlock
 from app.ui.rich_text import RichText
 from app.ui.theme import Theme
 
+CHARS_PER_FLUSH = 3_000
+"""As much is read and drawn at once; the rest of a long text comes with the next flushes."""
+
 
 @dataclass(slots=True)
 class _Prose:
@@ -49,6 +52,9 @@ class AnswerBody(QWidget):
         self._fixed = 0
         self._finished = False
         self._tail: tuple[Block, ...] = ()
+        self._places: list[tuple[int, int]] = []
+        self._width = 0
+        self._dirty_from = 0
 
     @property
     def text(self) -> str:
@@ -59,6 +65,11 @@ class AnswerBody(QWidget):
     def segments(self) -> tuple[RichText | CodeBlock, ...]:
         """What is shown, top to bottom."""
         return tuple(self._segments)
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether another `flush` has more to show, without new text."""
+        return self._stream.is_behind
 
     def set_text(self, text: str, *, finished: bool) -> None:
         """Replace the text; a mere continuation of what is shown is appended."""
@@ -85,7 +96,7 @@ class AnswerBody(QWidget):
 
     def flush(self) -> None:
         """Show what came in since the last time."""
-        closed, tail = self._stream.take()
+        closed, tail = self._stream.take(CHARS_PER_FLUSH)
         if not closed and tail == self._tail:
             return
         self._tail = tail
@@ -99,6 +110,7 @@ class AnswerBody(QWidget):
                 code = group.block
                 self._code_at(index).show_code(code.source, code.language, code.closed)
         self._drop_from(base + len(groups))
+        self._dirty_from = min(self._dirty_from, base)
         self._fixed = base + sum(group.is_fixed for group in groups)
         self.height_changed.emit()
 
@@ -128,7 +140,7 @@ class AnswerBody(QWidget):
             self._drop_from(index)
         view = RichText(self._theme, "text", scrolls=False, parent=self)
         view.setAccessibleName(self.tr("Answer text"))
-        view.formulas_drawn.connect(self.height_changed)
+        view.formulas_drawn.connect(self._on_formulas_drawn)
         self._segments.append(view)
         view.show()
         return view
@@ -149,6 +161,13 @@ class AnswerBody(QWidget):
             view.hide()
             view.deleteLater()
         del self._segments[index:]
+        self._dirty_from = min(self._dirty_from, index)
+
+    def _on_formulas_drawn(self) -> None:
+        view = self.sender()
+        if isinstance(view, RichText) and view in self._segments:
+            self._dirty_from = min(self._dirty_from, self._segments.index(view))
+            self.height_changed.emit()
 
     def _start_over(self) -> None:
         self._drop_from(0)
@@ -160,11 +179,14 @@ class AnswerBody(QWidget):
     def arrange(self, width: int) -> int:
         """Place the segments at that width; returns the height they need."""
         gap = self._theme.metrics.gap_s
-        top = 0
-        for index, view in enumerate(self._segments):
-            if index:
-                top += gap
+        # What stands above the first change keeps its place: a long answer is not gone through.
+        begin = self._dirty_from if width == self._width else 0
+        del self._places[begin:]
+        for view in self._segments[begin:]:
+            top = sum(self._places[-1]) + gap if self._places else 0
             height = view.arrange(width) if isinstance(view, CodeBlock) else view.height_for(width)
             view.setGeometry(0, top, width, height)
-            top += height
-        return top
+            self._places.append((top, height))
+        self._width = width
+        self._dirty_from = len(self._segments)
+        return sum(self._places[-1]) if self._places else 0

@@ -118,6 +118,13 @@ class IconButton(QToolButton):
         theme.changed.connect(self._on_theme)
         self._on_theme()
 
+    def show_as(self, icon_name: str, name: str) -> None:
+        """Take another outline and name, for a button whose click leads back."""
+        self._icon_name = icon_name
+        self.setAccessibleName(name)
+        self.setToolTip(name)
+        self._on_theme()
+
     def _on_theme(self) -> None:
         self.setIcon(self._theme.icon(self._icon_name))
 

@@ -54,8 +54,9 @@ class DocumentWriter:
         self._role = role
         self._color = theme.color("text" if role == "text" else "quiet")
         self._line_height = theme.line_height(role)
-        self.awaits_formulas = False
-        """Whether text was written in place of a formula that is still being drawn."""
+        self._formats: dict[str, QTextCharFormat] = {}
+        self.awaited: list[tuple[int, int]] = []
+        """Place and length of each text in place of a formula that is still being drawn."""
 
     def write(self, cursor: QTextCursor, block: Block, *, indent: int = 0) -> None:
         """Append one block after the cursor; an empty last block is used first.
@@ -107,19 +108,23 @@ class DocumentWriter:
         else:
             cursor.insertBlock(block_format, text_format)
 
-    def _char_format(self) -> QTextCharFormat:
-        text_format = QTextCharFormat()
-        text_format.setFont(self._theme.font(self._role))
-        text_format.setForeground(QBrush(self._color))
-        return text_format
+    def _char_format(self, kind: str = "") -> QTextCharFormat:
+        """A copy of the format of running text, or of "code" in it."""
+        if kind not in self._formats:
+            text_format = QTextCharFormat()
+            text_format.setFont(self._theme.font("code" if kind == "code" else self._role))
+            text_format.setForeground(QBrush(self._color))
+            self._formats[kind] = text_format
+        return QTextCharFormat(self._formats[kind])
 
     def _insert_spans(
         self, cursor: QTextCursor, spans: Spans, base: QTextCharFormat | None = None
     ) -> None:
+        base = base or self._char_format()
         for span in spans:
-            text_format = self._span_format(span, base or self._char_format())
+            text_format = self._span_format(span, base)
             if span.formula:
-                self._insert_formula(cursor, span.text, text_format, display=False)
+                self._insert_formula(cursor, span.text, text_format, display=span.display)
                 continue
             cursor.insertText(span.text.replace("\n", LINE_SEPARATOR), text_format)
 
@@ -133,8 +138,7 @@ class DocumentWriter:
         if span.strike:
             text_format.setFontStrikeOut(True)
         if span.code:
-            font = self._theme.font("code")
-            text_format.setFont(font)
+            text_format.setFont(self._char_format("code").font())
             text_format.setBackground(QBrush(self._theme.color("code")))
         if span.link:
             self._mark_link(text_format, span.link)
@@ -168,8 +172,7 @@ class DocumentWriter:
             self._theme.line_height("code"), QTextBlockFormat.LineHeightTypes.MinimumHeight.value
         )
         self._begin(cursor, block_format)
-        text_format = self._char_format()
-        text_format.setFont(self._theme.font("code"))
+        text_format = self._char_format("code")
         cursor.insertText(block.source.replace("\n", LINE_SEPARATOR), text_format)
 
     def _write_formula(self, cursor: QTextCursor, block: Formula, indent: int) -> None:
@@ -193,10 +196,13 @@ class DocumentWriter:
             cursor.insertText(OBJECT_CHARACTER, drawn)
             return
         text_format.setFontItalic(True)
-        if found is NoImage.COMING:
-            self.awaits_formulas = True
-            text_format = waiting_format(text_format, tex, display)
         text = (formula_as_text(tex) or tex).replace("\n", LINE_SEPARATOR)
+        if found is NoImage.COMING:
+            text_format = waiting_format(text_format, tex, display)
+            begin = cursor.position()
+            cursor.insertText(text, text_format)
+            self.awaited.append((begin, cursor.position() - begin))
+            return
         cursor.insertText(text, text_format)
 
     def _write_listing(self, cursor: QTextCursor, block: Listing, indent: int) -> None:
@@ -204,7 +210,11 @@ class DocumentWriter:
         style = QTextListFormat.Style
         for number, item in enumerate(block.items):
             first = item[0] if item else Paragraph(())
-            self._begin(cursor, self._block_format(indent, gap=self._theme.metrics.gap_xs))
+            block_format = self._block_format(indent, gap=self._theme.metrics.gap_xs)
+            if block.checks and (check := block.checks[number]) is not None:
+                marker = QTextBlockFormat.MarkerType
+                block_format.setMarker(marker.Checked if check else marker.Unchecked)
+            self._begin(cursor, block_format)
             list_format = QTextListFormat()
             list_format.setIndent(1)
             if block.start is None:

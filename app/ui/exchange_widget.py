@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import assert_never
 
 from PySide6.QtCore import QElapsedTimer, QRect, Signal
-from PySide6.QtWidgets import QFrame, QWidget
+from PySide6.QtWidgets import QApplication, QFrame, QWidget
 
 from app.chat_view import ChatState, ReplyEdit
 from app.conversation import Exchange, Reply, ReplyStatus
@@ -81,6 +81,7 @@ class ExchangeWidget(QWidget):
         self.answer.edit_requested.connect(self.bubble.begin_edit)
         self.answer.edit_answer_requested.connect(self._on_edit_answer)
         self.thinking.edit_requested.connect(self._on_edit_thinking)
+        self.thinking.height_changed.connect(self.height_changed)
         self.editor.accepted.connect(self._on_reply_edited)
         self.editor.opened_changed.connect(self._on_editor)
         self.answer.regenerate_requested.connect(self._on_regenerate)
@@ -185,9 +186,25 @@ class ExchangeWidget(QWidget):
                 assert_never(never)
         self._dirty = True
 
+    @property
+    def is_in_use(self) -> bool:
+        """Whether the reader opened, edits or has the focus in something that would be lost."""
+        focus = QApplication.focusWidget()
+        return (
+            self.editor.is_open
+            or self.thinking.is_full_height
+            or self.bubble.is_opened
+            or (focus is not None and self.isAncestorOf(focus))
+        )
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether another `flush` has more to show: new text, or the rest of a long one."""
+        return self._dirty or self.thinking.is_behind or self.answer.body.is_behind
+
     def flush(self) -> None:
-        """Show what streamed in since the last time."""
-        if self._dirty:
+        """Show what streamed in since the last time; no more than can be drawn at once."""
+        if self.is_behind:
             self._dirty = False
             self.thinking.flush()
             self.answer.body.flush()
@@ -283,6 +300,8 @@ class ExchangeWidget(QWidget):
             if self._has_thinking:
                 header = metrics.pane_header_height + 2 * metrics.gap_m
                 height = metrics.fold_height if shown else header
+                if shown and self.thinking.is_full_height:
+                    height = max(height, self.thinking.full_height(inner))
                 self.thinking.setGeometry(edge, edge, inner, height)
                 top += height
             height = self._answer_height(inner, offers_thinking=False)
@@ -295,6 +314,8 @@ class ExchangeWidget(QWidget):
         needed = self._answer_height(inner - left, offers_thinking=self._has_thinking and not shown)
         least = metrics.exchange_thinking_height if beside else metrics.exchange_min_height
         height = max(needed, least)
+        if beside and self.thinking.is_full_height:
+            height = max(height, self.thinking.full_height(left))
         if beside:
             grip = metrics.grip_width
             self.thinking.setGeometry(edge, edge, left, height)
@@ -334,6 +355,8 @@ class ExchangeWidget(QWidget):
         start = min(max(0, top - offset), pane.height() - least)
         room = bottom - top if bottom > top else pane.height()
         height = min(pane.height() - start, max(least, room))
+        if pane.is_full_height:
+            start, height = 0, pane.height()
         pane.set_visible_part(QRect(0, start, pane.width(), height))
 
     def _on_edit_answer(self) -> None:

@@ -63,6 +63,11 @@ class QuestionBubble(QWidget):
         """The editor, shown while editing."""
         return self._editor
 
+    @property
+    def is_opened(self) -> bool:
+        """Whether the reader unfolded or edits it."""
+        return self._unfolded or not self._editor.isHidden()
+
     def set_question(self, question: str) -> None:
         """Show that question; a long one is folded."""
         if question != self._question:

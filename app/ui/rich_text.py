@@ -55,7 +55,8 @@ class RichText(QTextBrowser):
         self._scrolls = scrolls
         self._fixed_end = 0
         self._bar_room = 0
-        self._awaits_formulas = False
+        self._writer = DocumentWriter(theme, role)
+        self._awaited: list[tuple[int, int]] = []
         theme.formulas.arrived.connect(self._on_formulas)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setUndoRedoEnabled(False)
@@ -91,7 +92,8 @@ class RichText(QTextBrowser):
         own = self.textCursor()
         place = (own.anchor(), own.position())
         self._break_endless_words((*closed, *tail))
-        writer = DocumentWriter(self._theme, self._role)
+        writer = self._writer
+        writer.awaited = [run for run in self._awaited if run[0] < self._fixed_end]
         cursor = QTextCursor(self.document())
         cursor.beginEditBlock()
         cursor.setPosition(self._fixed_end)
@@ -106,58 +108,52 @@ class RichText(QTextBrowser):
             writer.write(cursor, block)
         cursor.endEditBlock()
         self._put_cursor_back(*place)
-        self._awaits_formulas = self._awaits_formulas or writer.awaits_formulas
+        self._awaited = writer.awaited
 
     def _on_formulas(self) -> None:
         """Put the pictures that are there now in the place of their text."""
-        if not self._awaits_formulas:
+        if not self._awaited:
             return
-        awaited = self._awaited_runs()
-        self._awaits_formulas = False
         cursor = QTextCursor(self.document())
         cursor.beginEditBlock()
-        # From the end, so that the places before stay right.
-        for begin, length in reversed(awaited):
-            cursor.setPosition(begin)
-            cursor.setPosition(begin + length, QTextCursor.MoveMode.KeepAnchor)
-            self._settle_formula(cursor, begin, length)
+        still: list[tuple[int, int]] = []
+        shift = 0
+        for begin, length in self._awaited:
+            place = begin + shift
+            cursor.setPosition(place)
+            cursor.setPosition(place + length, QTextCursor.MoveMode.KeepAnchor)
+            shrunk = self._settle_formula(cursor)
+            if shrunk is None:
+                still.append((place, length))
+            else:
+                if place < self._fixed_end:
+                    self._fixed_end -= shrunk
+                shift -= shrunk
         cursor.endEditBlock()
-        self.formulas_drawn.emit()
+        changed = len(still) != len(self._awaited)
+        self._awaited = still
+        if changed:
+            self.formulas_drawn.emit()
 
-    def _awaited_runs(self) -> list[tuple[int, int]]:
-        """Place and length of each text that stands for a formula on its way."""
-        runs = []
-        block = self.document().begin()
-        while block.isValid():
-            part = block.begin()
-            while not part.atEnd():
-                fragment = part.fragment()
-                if awaited_formula(fragment.charFormat()) is not None:
-                    runs.append((fragment.position(), fragment.length()))
-                part += 1
-            block = block.next()
-        return runs
-
-    def _settle_formula(self, cursor: QTextCursor, begin: int, length: int) -> None:
+    def _settle_formula(self, cursor: QTextCursor) -> int | None:
+        """Settle the selected text; returns by how much it shrank, None while it still waits."""
         text_format = cursor.charFormat()
         awaited = awaited_formula(text_format)
         if awaited is None:
-            return
+            return 0
         found = self._theme.formulas.ask(
             awaited[0], text_format.font().pixelSize(), display=awaited[1]
         )
         if found is NoImage.COMING:
-            self._awaits_formulas = True
-            return
+            return None
         settled = without_waiting(text_format)
         if found is NoImage.IMPOSSIBLE:
             cursor.setCharFormat(settled)
-            return
+            return 0
         settled.setFontItalic(False)
-        drawn = formula_format(settled, *awaited, found)
-        cursor.insertText(OBJECT_CHARACTER, drawn)
-        if begin < self._fixed_end:
-            self._fixed_end -= length - 1
+        length = cursor.selectionEnd() - cursor.selectionStart()
+        cursor.insertText(OBJECT_CHARACTER, formula_format(settled, *awaited, found))
+        return length - 1
 
     def _put_cursor_back(self, anchor: int, position: int) -> None:
         """Leave the reader's selection as it was; text that is inserted pushes the cursor along."""
@@ -179,7 +175,8 @@ class RichText(QTextBrowser):
     def clear_blocks(self) -> None:
         """Take everything away."""
         self._fixed_end = 0
-        self._awaits_formulas = False
+        self._awaited = []
+        self._writer = DocumentWriter(self._theme, self._role)
         self.setWordWrapMode(self._usual_wrap)
         self.document().clear()
 

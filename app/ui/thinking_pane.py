@@ -8,10 +8,11 @@ from PySide6.QtWidgets import QWidget
 
 from app.render.stream import MarkdownStream
 from app.ui import wording
-from app.ui.controls import ElidedLabel, TextButton, label
+from app.ui.answer_body import CHARS_PER_FLUSH
+from app.ui.controls import ElidedLabel, IconButton, TextButton, label
 from app.ui.pane_share import PaneShare
-from app.ui.rich_text import RichText
 from app.ui.theme import Theme
+from app.ui.thinking_text import ThinkingText
 
 
 class ThinkingPane(QWidget):
@@ -20,10 +21,12 @@ class ThinkingPane(QWidget):
     Signals:
         answer_now_requested: the reader has seen enough thinking.
         edit_requested: the reader wants to change it.
+        height_changed: `is_full_height` changed, or `full_height` did while it holds.
     """
 
     answer_now_requested = Signal()
     edit_requested = Signal()
+    height_changed = Signal()
 
     def __init__(self, theme: Theme, share: PaneShare, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -31,7 +34,6 @@ class ThinkingPane(QWidget):
         self._share = share
         self._stream = MarkdownStream()
         self._finished = False
-        self._following = True
         self._visible = QRect()
         self._title = label(self.tr("Thinking"), "strong", self)
         self._counter = ElidedLabel("quiet", self)
@@ -46,11 +48,13 @@ class ThinkingPane(QWidget):
         self._edit.hide()
         self._hide = TextButton(self.tr("Hide"), "link", self)
         self._hide.clicked.connect(share.toggle_thinking)
-        self._text = RichText(theme, "thinking", scrolls=True, parent=self)
-        self._text.setAccessibleName(self.tr("Thinking text"))
-        self._text.verticalScrollBar().valueChanged.connect(self._on_scrolled)
-        self._text.reserve_scroll_bar(theme.metrics.scroll_width)
-        self._text.formulas_drawn.connect(self._on_formulas)
+        self._text = ThinkingText(theme, self)
+        self._text.verticalScrollBar().rangeChanged.connect(self._on_range)
+        self._text.formulas_drawn.connect(self._on_height)
+        self._full = False
+        self._height_button = IconButton(theme, "expand", self.tr("Open full height"), self)
+        self._height_button.clicked.connect(self.toggle_full_height)
+        self._height_button.hide()
         self._empty = label(self.tr("Did not think"), "quiet", self)
         self._empty.hide()
 
@@ -60,7 +64,7 @@ class ThinkingPane(QWidget):
         return self._stream.text
 
     @property
-    def view(self) -> RichText:
+    def view(self) -> ThinkingText:
         """The text area."""
         return self._text
 
@@ -91,7 +95,38 @@ class ThinkingPane(QWidget):
     @property
     def following(self) -> bool:
         """Whether the end stays in view as text comes."""
-        return self._following
+        return self._text.following
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether another `flush` has more to show, without new text."""
+        return self._stream.is_behind
+
+    @property
+    def is_full_height(self) -> bool:
+        """Whether the reader asked to see all of the thinking at once."""
+        return self._full
+
+    @property
+    def height_button(self) -> IconButton:
+        """Opens the thinking to its full height and back; there where it scrolls."""
+        return self._height_button
+
+    def toggle_full_height(self) -> None:
+        """Show all of the thinking at once, or in its own scrolling area again."""
+        self._full = not self._full
+        if self._full:
+            self._height_button.show_as("collapse", self.tr("Usual height"))
+        else:
+            self._height_button.show_as("expand", self.tr("Open full height"))
+        self.height_changed.emit()
+
+    def full_height(self, width: int) -> int:
+        """Height of the pane that shows all of its text at that width, in pixels."""
+        metrics = self._theme.metrics
+        room = max(1, width - metrics.gap_l - metrics.gap_xs - metrics.scroll_width)
+        above = metrics.gap_m + metrics.pane_header_height + metrics.gap_s
+        return above + self._text.height_for(room) + metrics.gap_m
 
     def append(self, text: str) -> None:
         """Take streamed text; shown at the next `flush`."""
@@ -101,32 +136,26 @@ class ThinkingPane(QWidget):
         """Replace the text; a continuation of what is shown is appended."""
         old = self._stream.text
         if text.startswith(old) and not self._finished:
-            self._following = self._following and not (finished and not old)
+            self._text.following = self._text.following and not (finished and not old)
             self._stream.append(text[len(old) :])
         elif text != old or finished != self._finished:
             self._start_over()
             self._stream.append(text)
             # A thought that is over is read from its beginning; only a live one from its end.
-            self._following = not finished
+            self._text.following = not finished
         if finished and not self._finished:
             self._finished = True
             self._stream.finish()
+        self._text.set_live(not self._finished)
         self.flush()
         self._empty.setVisible(finished and not text.strip())
 
     def flush(self) -> None:
         """Show what came in; follows the end unless the reader scrolled up."""
-        closed, tail = self._stream.take()
-        if not closed and not tail:
-            return
-        bar = self._text.verticalScrollBar()
-        place = bar.value()
-        following = self._following
-        self._text.write(closed, tail)
-        # Measured now, not at the next paint: the bar's maximum must be right before it is set.
-        self._text.document().size()
-        bar.setValue(bar.maximum() if following else place)
-        self._following = following
+        closed, tail = self._stream.take(CHARS_PER_FLUSH)
+        if closed or tail:
+            self._text.write(closed, tail)
+            self._on_height()
 
     def redraw(self) -> None:
         """Draw everything again, after fonts or colours changed."""
@@ -188,6 +217,11 @@ class ThinkingPane(QWidget):
         right = part.width() - metrics.gap_m
         ended = self._finished and self._answer_now.isHidden() and bool(self._stream.text.strip())
         self._edit.setVisible(ended and shown)
+        self._height_button.setVisible(self._offers_height())
+        if not self._height_button.isHidden():
+            side = self._height_button.width()
+            right -= side
+            self._height_button.move(right, top + (header - side) // 2)
         for button in (self._hide, self._edit, self._answer_now):
             if not button.isHidden():
                 button_width = button.sizeHint().width()
@@ -202,8 +236,7 @@ class ThinkingPane(QWidget):
         self._text.setVisible(shown and height > 0)
         self._text.setGeometry(left, text_top, max(0, width - metrics.gap_xs), height)
         self._empty.setGeometry(left, text_top, width, header)
-        if self._following:
-            self._text.verticalScrollBar().setValue(self._text.verticalScrollBar().maximum())
+        self._text.keep_end()
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """The warmer tint, with the card's round corners on the left (or on top when folded)."""
@@ -221,18 +254,20 @@ class ThinkingPane(QWidget):
         painter.fillPath(path, self._theme.color("thinking"))
         painter.end()
 
-    def _on_scrolled(self, value: int) -> None:
-        bar = self._text.verticalScrollBar()
-        self._following = value >= bar.maximum() - self._theme.metrics.gap_xs
+    def _offers_height(self) -> bool:
+        scrolls = self._text.verticalScrollBar().maximum() > 0
+        return self._share.thinking_shown and (self._full or scrolls)
 
-    def _on_formulas(self) -> None:
-        # Measured now, as in `flush`.
-        self._text.document().size()
-        if self._following:
-            self._text.verticalScrollBar().setValue(self._text.verticalScrollBar().maximum())
+    def _on_range(self) -> None:
+        if self._offers_height() is self._height_button.isHidden():
+            self._place()
+
+    def _on_height(self) -> None:
+        if self._full:
+            self.height_changed.emit()
 
     def _start_over(self) -> None:
         self._stream = MarkdownStream()
         self._finished = False
         self._text.clear_blocks()
-        self._following = True
+        self._text.following = True

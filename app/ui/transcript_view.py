@@ -8,39 +8,25 @@ in the scroll position. The end is followed only while the reader is at the end.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtGui import QFontMetricsF, QResizeEvent
+from PySide6.QtCore import QElapsedTimer, Qt, QTimer, Signal
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
 from app.chat_view import ChatState
-from app.conversation import Exchange, ReplyStatus
+from app.conversation import Exchange
 from app.ui.controls import TextButton
 from app.ui.exchange_widget import ExchangeWidget
 from app.ui.pane_share import PaneShare
 from app.ui.theme import Theme
+from app.ui.transcript_room import Room, estimated_height
 from engine.api import Channel
 
 FLUSH_MS = 40
+MOST_FLUSH_MS = 250
 TICK_MS = 100
-BUILD_PER_TURN = 2
-
-
-@dataclass(slots=True)
-class _Room:
-    """An exchange's place: its top and height in the transcript, and its widget once built."""
-
-    exchange: Exchange
-    top: int = 0
-    height: int = 0
-    widget: ExchangeWidget | None = None
-
-    @property
-    def is_running(self) -> bool:
-        """Whether its reply waits or is on its way."""
-        reply = self.exchange.reply
-        return reply is not None and reply.status is ReplyStatus.RUNNING
+MOST_BUILT = 24
+"""From this number on, exchanges that are far from the reader give their widgets back."""
 
 
 class TranscriptView(QScrollArea):
@@ -62,7 +48,7 @@ class TranscriptView(QScrollArea):
         super().__init__(parent)
         self._theme = theme
         self._share = share
-        self._rooms: list[_Room] = []
+        self._rooms: list[Room] = []
         self._by_id: dict[str, int] = {}
         self._state = ChatState.IDLE
         self._following = True
@@ -121,7 +107,7 @@ class TranscriptView(QScrollArea):
     def show_exchanges(self, exchanges: Sequence[Exchange]) -> None:
         """Show another conversation, at its end."""
         self._drop_from(0)
-        self._rooms = [_Room(exchange) for exchange in exchanges]
+        self._rooms = [Room(exchange) for exchange in exchanges]
         self._index()
         self._following = True
         for room in self._rooms:
@@ -134,7 +120,7 @@ class TranscriptView(QScrollArea):
         index = self._by_id.get(exchange.exchange_id)
         if index is None:
             before = self._rooms[-1] if self._rooms else None
-            self._rooms.append(_Room(exchange))
+            self._rooms.append(Room(exchange))
             self._index()
             index = len(self._rooms) - 1
             self._following = True
@@ -183,14 +169,13 @@ class TranscriptView(QScrollArea):
         self._state = state
         if state is ChatState.IDLE:
             self._on_flush()
-            self._flush_timer.stop()
             self._tick_timer.stop()
         else:
             self._tick_timer.start()
         for room in self._rooms:
             self._tell_state(room)
 
-    def _tell_state(self, room: _Room) -> None:
+    def _tell_state(self, room: Room) -> None:
         if room.widget is not None:
             room.widget.show_state(self._state if room.is_running else ChatState.IDLE)
             room.widget.set_busy(self._state is not ChatState.IDLE)
@@ -230,6 +215,8 @@ class TranscriptView(QScrollArea):
             room.height = widget.arrange(self._column()[1])
             widget.height_changed.connect(self._on_height_changed)
             widget.show()
+            if widget.is_behind and not self._flush_timer.isActive():
+                self._flush_timer.start()
         return room.widget
 
     def _column(self) -> tuple[int, int]:
@@ -242,16 +229,7 @@ class TranscriptView(QScrollArea):
         return (room - width) // 2, width
 
     def _estimate(self, exchange: Exchange) -> int:
-        """Height that the exchange will take, roughly."""
-        metrics = self._theme.metrics
-        line = self._theme.line_height("text")
-        reply = exchange.reply
-        answer = reply.answer if reply else ""
-        column = self._column()[1] * (1 - self._share.share)
-        em = QFontMetricsF(self._theme.font("text")).averageCharWidth()
-        chars = max(1.0, min(metrics.answer_max_chars, column / em))
-        lines = answer.count("\n") + len(answer) / chars + 4
-        return round(max(metrics.exchange_thinking_height, lines * line)) + 2 * line
+        return estimated_height(exchange, self._theme, self._column()[1] * (1 - self._share.share))
 
     def _arrange(self, *, resized: bool = False) -> None:
         """Give every exchange its place; what the reader sees stays where it is."""
@@ -305,19 +283,29 @@ class TranscriptView(QScrollArea):
                 room.widget.set_visible_part(top - room.top, bottom - room.top)
 
     def _on_build(self) -> None:
-        """Build a few of the exchanges that are near; the nearest to the end first."""
-        built = 0
+        """Build one of the exchanges that are near; the nearest to the end first."""
         for screens in (0.0, 1.0):
             for index in reversed(range(len(self._rooms))):
                 if self._rooms[index].widget is None and self._near(index, screens):
                     self._widget_of(index)
-                    built += 1
-                    if built == BUILD_PER_TURN:
-                        self._arrange()
-                        return
+                    self._arrange()
+                    return
         self._build_timer.stop()
-        if built:
-            self._arrange()
+        self._give_back_far_ones()
+
+    def _give_back_far_ones(self) -> None:
+        """Keep the widgets of a long chat few; what the reader opened or began to edit stays."""
+        surplus = self.built_count - MOST_BUILT
+        for index, room in enumerate(self._rooms):
+            if surplus <= 0:
+                return
+            widget = room.widget
+            if widget is None or room.is_running or widget.is_in_use or self._near(index, 3.0):
+                continue
+            widget.hide()
+            widget.deleteLater()
+            room.widget = None
+            surplus -= 1
 
     def _on_height_changed(self) -> None:
         sender = self.sender()
@@ -330,12 +318,18 @@ class TranscriptView(QScrollArea):
         self._arrange()
 
     def _on_flush(self) -> None:
+        began = QElapsedTimer()
+        began.start()
+        behind = False
         for room in self._rooms:
             if room.widget is not None:
                 room.widget.flush()
+                behind = behind or room.widget.is_behind
         if self._arrange_timer.isActive():
             self._arrange()
-        if self._state is ChatState.IDLE:
+        # A window that needs long to draw draws less often: there is time for keys and the engine.
+        self._flush_timer.setInterval(min(MOST_FLUSH_MS, max(FLUSH_MS, 4 * began.elapsed())))
+        if self._state is ChatState.IDLE and not behind:
             self._flush_timer.stop()
 
     def _on_tick(self) -> None:

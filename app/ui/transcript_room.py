@@ -1,0 +1,39 @@
+"""The place of an exchange in the transcript, with or without a widget in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from PySide6.QtGui import QFontMetricsF
+
+from app.conversation import Exchange, ReplyStatus
+from app.ui.exchange_widget import ExchangeWidget
+from app.ui.theme import Theme
+
+
+@dataclass(slots=True)
+class Room:
+    """An exchange's place: its top and height in the transcript, and its widget once built."""
+
+    exchange: Exchange
+    top: int = 0
+    height: int = 0
+    widget: ExchangeWidget | None = None
+
+    @property
+    def is_running(self) -> bool:
+        """Whether its reply waits or is on its way."""
+        reply = self.exchange.reply
+        return reply is not None and reply.status is ReplyStatus.RUNNING
+
+
+def estimated_height(exchange: Exchange, theme: Theme, answer_width: float) -> int:
+    """Height in pixels that the exchange will take, roughly; its answer is so many pixels wide."""
+    metrics = theme.metrics
+    line = theme.line_height("text")
+    reply = exchange.reply
+    answer = reply.answer if reply else ""
+    em = QFontMetricsF(theme.font("text")).averageCharWidth()
+    chars = max(1.0, min(metrics.answer_max_chars, answer_width / em))
+    lines = answer.count("\n") + len(answer) / chars + 4
+    return round(max(metrics.exchange_thinking_height, lines * line)) + 2 * line

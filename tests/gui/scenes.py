@@ -175,13 +175,6 @@ def scene_thinking(window: MainWindow) -> None:
     window.show_exchange(running(thinking_s=4.2))
     window.show_chat_state(ChatState.THINKING)
     window.append_delta("e1", Channel.THINKING, THINKING + MORE_THINKING, 1_096)
-    window.show_models(
-        [
-            ModelChoice("d", "Demo model", ModelState.READY, is_demo=True),
-            ModelChoice("q", "Qwen3-0.6B", ModelState.DOWNLOADING, 0.43, "3 min left"),
-        ],
-        "d",
-    )
 
 
 def scene_answering(window: MainWindow) -> None:
@@ -271,28 +264,6 @@ def scene_versions(window: MainWindow) -> None:
             "warn",
             (("leave_out_oldest", "Leave out the oldest"),),
         )
-    )
-
-
-def scene_arrived(window: MainWindow) -> None:
-    scene_done(window)
-    window.show_models(
-        [
-            ModelChoice("d", "Demo model", ModelState.READY, is_demo=True),
-            ModelChoice("q", "Qwen3-0.6B", ModelState.ON_DISK, is_new=True),
-        ],
-        "d",
-    )
-
-
-def scene_paused(window: MainWindow) -> None:
-    scene_done(window)
-    window.show_models(
-        [
-            ModelChoice("d", "Demo model", ModelState.READY, is_demo=True),
-            ModelChoice("q", "Qwen3-0.6B", ModelState.ABSENT, 0.43, is_paused=True),
-        ],
-        "d",
     )
 
 

@@ -1,7 +1,8 @@
 """Draws every state of the window offscreen: `python -m tests.gui.screenshots FOLDER`.
 
 Each scale runs in a process of its own, since Qt reads QT_SCALE_FACTOR once. The states are
-scripted in `tests.gui.scenes`, through ChatView alone.
+scripted in `tests.gui.scenes`, through ChatView alone; in `tests.gui.demo_scenes` the demo model
+itself answers.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from PySide6.QtWidgets import QApplication
 from app.settings import Settings, WindowState, with_value
 from app.ui.main_window import MainWindow
 from app.ui.theme import Theme
-from tests.gui import scenes
+from tests.gui import demo_scenes, scenes
 from tests.gui.wizard_screenshots import wizard_screenshots
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -47,9 +48,13 @@ class Shot:
 SHOTS = (
     Shot("empty-light", scenes.scene_empty),
     Shot("empty-dark", scenes.scene_empty, "dark"),
+    Shot("demo-empty-light", demo_scenes.scene_demo_empty),
+    Shot("demo-empty-dark", demo_scenes.scene_demo_empty, "dark"),
+    Shot("demo-done-light", demo_scenes.scene_demo_done, settings_open=False),
+    Shot("demo-done-dark", demo_scenes.scene_demo_done, "dark", settings_open=False),
     Shot("waiting-light", scenes.scene_waiting),
-    Shot("thinking-light", scenes.scene_thinking),
-    Shot("thinking-dark", scenes.scene_thinking, "dark"),
+    Shot("thinking-light", demo_scenes.scene_demo_thinking),
+    Shot("thinking-dark", demo_scenes.scene_demo_thinking, "dark"),
     Shot("answering-light", scenes.scene_answering),
     Shot("done-light", scenes.scene_done),
     Shot("done-dark", scenes.scene_done, "dark"),
@@ -61,8 +66,8 @@ SHOTS = (
     Shot("failed-light", scenes.scene_failed),
     Shot("failed-dark", scenes.scene_failed, "dark"),
     Shot("versions-light", scenes.scene_versions, settings_open=False),
-    Shot("paused-light", scenes.scene_paused, settings_open=False),
-    Shot("arrived-dark", scenes.scene_arrived, "dark", settings_open=False),
+    Shot("paused-light", demo_scenes.scene_demo_paused, settings_open=False),
+    Shot("arrived-dark", demo_scenes.scene_demo_arrived, "dark", settings_open=False),
     Shot("settings-light", scenes.scene_settings, height=1000),
     Shot("settings-dark", scenes.scene_settings, "dark", height=1000),
     Shot("search-light", scenes.scene_search, settings_open=False),

@@ -64,13 +64,14 @@ def _check_pages(window: WizardWindow, shoot: Callable[[str], None], folder: Pat
     }
     window.show_page(WizardPage.CHECK, STEPS)
     window.show_checks((), running=True)
+    demo = (WizardAction.TRY_DEMO, "Try the demo model now", True, False)
     again = (WizardAction.CHECK_AGAIN, "Check again")
-    _buttons(window, (*again, False, False), (WizardAction.NEXT, "Next", False, True))
+    _buttons(window, demo, (*again, False, False), (WizardAction.NEXT, "Next", False, True))
     shoot("check-running")
     for name, found in pages.items():
         window.show_checks(found.items, running=False)
         good = found.can_continue
-        _buttons(window, (*again, True, not good), (WizardAction.NEXT, "Next", good, good))
+        _buttons(window, demo, (*again, True, not good), (WizardAction.NEXT, "Next", good, good))
         shoot(name)
 
 

@@ -26,8 +26,6 @@ from engine.text.tokenizer import Tokenizer
 
 DECODE_POSITIONS = (4096, 32768)
 PREFILL_TOKENS = (512, 2048, 8192, 32768)
-STARTS = 5
-FIRST_STARTS = 3
 
 _CPU_READ_SHAPE = (65536, 2048)
 _CPU_DECODE_TOKENS = 12
@@ -145,10 +143,10 @@ class Session:
         finally:
             engine.close()
         if self._wants("load_s"):
-            caches = [kernel_cache] * STARTS
+            caches = [kernel_cache] * self.runs
             yield timed_starts("load_s", self.model, device, capacity, caches)
         if on_gpu and self._wants("first_start_s"):
-            empty = [self.scratch / f"empty-{number}" for number in range(FIRST_STARTS)]
+            empty = [self.scratch / f"empty-{number}" for number in range(self.runs // 2 + 1)]
             yield timed_starts("first_start_s", self.model, device, capacity, empty)
 
     def _speed_rows(self, speeds: Speeds, capacity: int, on_gpu: bool) -> Iterator[Row]:

@@ -60,7 +60,7 @@ def test_loading_compiles_all_that_a_reply_needs_and_nothing_else(made_libraries
         backend.set_sampler(slot, SamplingParams(), 1, (), (), Detail.ALTERNATIVES)
         backend.prefill(slot, [1] * prompt, False)
     used = {source for source, _, _ in library._kernels}
-    assert used == library.sources == set(kernel_sources())
+    assert used == library.sources == set(kernel_sources(open_model(tiny).config))
 
 
 def test_kernels_compile_on_several_threads_with_progress_up_to_the_end(gpu, tiny, monkeypatch):
@@ -80,26 +80,28 @@ def test_kernels_compile_on_several_threads_with_progress_up_to_the_end(gpu, tin
         compile_one(module)
 
     monkeypatch.setattr(RawModule, "compile", compile_with_others)
-    events = list(KernelLibrary(open_model(tiny).config).compile_ahead(kernel_sources()))
+    config = open_model(tiny).config
+    events = list(KernelLibrary(config).compile_ahead(kernel_sources(config)))
     assert len(threads) == 3
     assert {event.stage for event in events} == {"kernels"}
-    total = sum(len(kernel_source(source.file)) for source in kernel_sources())
+    total = sum(len(kernel_source(source.file)) for source in kernel_sources(config))
     assert {event.total_bytes for event in events} == {total}
     done = [event.done_bytes for event in events]
     assert done == sorted(done)
     assert done[0] > 0
     assert done[-1] == total
-    assert len(set(done)) == len(kernel_sources())
+    assert len(set(done)) == len(kernel_sources(config))
 
 
 def test_what_is_compiled_is_not_compiled_again(gpu, tiny):
     from engine.cuda.kernel_library import KernelLibrary
     from engine.cuda.kernel_list import kernel_sources
 
-    library = KernelLibrary(open_model(tiny).config)
-    list(library.compile_ahead(kernel_sources()))
+    config = open_model(tiny).config
+    library = KernelLibrary(config)
+    list(library.compile_ahead(kernel_sources(config)))
     gpu.fail("compile", LAUNCH_FAILURE)
-    (event,) = library.compile_ahead(kernel_sources())
+    (event,) = library.compile_ahead(kernel_sources(config))
     assert event.done_bytes == event.total_bytes
     assert library.kernel("swiglu", "swiglu_bf16").name == "swiglu_bf16"
 

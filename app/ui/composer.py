@@ -98,7 +98,7 @@ class Composer(QFrame):
         draft_changed(str): some time after the text changed, and at once by `flush_draft`.
         thinking_toggled(bool): the switch.
         paste_refused(int): a paste of so many characters was too long.
-        kept_back: Enter while a reply runs; the text stays.
+        kept_back: Enter while a reply runs that was not stopped; the text stays.
     """
 
     submitted = Signal(str)
@@ -112,6 +112,7 @@ class Composer(QFrame):
         super().__init__(parent)
         self._theme = theme
         self._busy = False
+        self._stopping = False
         self._can_think = True
         self._thinking_enabled = True
         self.setObjectName("composer")
@@ -190,7 +191,8 @@ class Composer(QFrame):
         self._update_send()
 
     def set_stopping(self, stopping: bool) -> None:
-        """Stop was asked for and is not done yet."""
+        """Stop was asked for and is not done yet; a new question need not wait for that."""
+        self._stopping = stopping
         self.stop.setEnabled(not stopping)
         self.stop.setText(self.tr("Stopping") if stopping else self.tr("Stop"))
 
@@ -222,7 +224,7 @@ class Composer(QFrame):
         text = self.text.strip()
         if not text:
             return
-        if self._busy:
+        if self._busy and not self._stopping:
             self.kept_back.emit()
             return
         self.edit.clear()

@@ -12,6 +12,7 @@ import logging
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -131,7 +132,14 @@ def train(arguments: argparse.Namespace, device: torch.device, encoder: Encoder)
     return network
 
 
-def _train_steps(arguments, network, step_loss, tools, batches, device) -> None:  # noqa: ANN001
+def _train_steps(
+    arguments: argparse.Namespace,
+    network: Network,
+    step_loss: Callable[..., Tensor],
+    tools: list[torch.optim.Optimizer],
+    batches: Batches,
+    device: torch.device,
+) -> None:
     begin, step, progress = time.monotonic(), 0, 0.0
     total_loss = torch.zeros((), device=device)
     while progress < 1.0:

@@ -18,8 +18,10 @@ from PySide6.QtWidgets import QApplication
 
 from app.background import GuiCalls, JobRunner
 from app.chat_controller import ChatController, ChatPorts
+from app.chat_files import ChatFiles
 from app.chat_view import Notice
 from app.context_room import ContextRoom
+from app.conversation import Conversation
 from app.conversation_list import ConversationList
 from app.engine_events import LoadAdvanced, LoadFailed, ModelLoaded, ModelUnloaded, WorkerEvent
 from app.engine_thread import EngineFactory, EngineThread
@@ -43,6 +45,7 @@ from app.model_records import (
 )
 from app.notice_actions import AppActions, ChatActions, NoticeActions
 from app.paths import Paths, resource_dir
+from app.preset_controller import PresetController
 from app.render.drawing_process import DrawingProcess, child_command
 from app.settings_controller import SettingsController
 from app.settings_file import LoadedProfile
@@ -50,6 +53,7 @@ from app.status_board import StatusBoard
 from app.store_thread import StoreOpened, StoreThread, StoreTrouble
 from app.ui.main_window import MainWindow
 from app.ui.theme import Theme
+from app.window_wiring import connect_window
 from app.wizard_host import WizardHost
 from engine.api import Finished
 
@@ -135,6 +139,7 @@ class Application(QObject):
         )
         self.models = ModelController(view, model_ports)
         self.chats = ConversationList(view, self._store)
+        self.files = ChatFiles(view, self.chats, self._jobs)
         ports = ChatPorts(
             engine=self.engine,
             chats=self.chats,
@@ -147,6 +152,9 @@ class Application(QObject):
         self.edits = ExchangeEdits(view, ports, self.chat)
         self.room = ContextRoom(view, ports, self.chat, self.edits, self._jobs)
         self.settings.listen(self.models.on_settings_changed)
+        self.presets = PresetController(view, self.settings)
+        self.presets.chat_changed = self.chats.on_settings
+        self.chats.settings_shown = self._on_settings_shown
         self.downloads = ModelDownloads(view, self.models)
         app_actions = AppActions(
             self.restart, self._copy_details, self.open_wizard, self._on_resume_download
@@ -164,40 +172,17 @@ class Application(QObject):
             self,
         )
         self.wizard.model_ready = self._on_wizard_model
-        tellers = (self.models, self._status, self.chats, self.chat)
+        tellers = (self.models, self._status, self.chats, self.chat, self.presets)
         show_again = [teller.show_again for teller in tellers]
         switch = LanguageSwitch(self.language, view, show_again, self.wizard.speak_anew, self)
         self.settings.listen(switch.on_settings_changed)
 
     def _connect_window(self) -> None:
-        window, chat, edits, chats = self.window, self.chat, self.edits, self.chats
-        window.submitted.connect(chat.on_submitted)
-        window.stop_requested.connect(chat.on_stop)
-        window.answer_now_requested.connect(chat.on_answer_now)
-        window.regenerate_requested.connect(edits.on_regenerate)
-        window.edit_requested.connect(edits.on_edit)
-        window.continue_requested.connect(edits.on_continue)
-        window.reply_edited.connect(edits.on_reply_edited)
-        window.reply_chosen.connect(edits.on_reply_chosen)
-        window.question_chosen.connect(edits.on_question_chosen)
-        window.new_chat_requested.connect(chats.on_new_chat)
-        window.conversation_selected.connect(chats.on_conversation_selected)
-        window.rename_requested.connect(chats.on_rename)
-        window.delete_requested.connect(chats.on_delete)
-        window.undo_delete_requested.connect(chats.on_undo_delete)
-        window.erase_requested.connect(chats.on_erase)
-        window.pin_requested.connect(chats.on_pin)
-        window.duplicate_requested.connect(chats.on_duplicate)
-        window.temporary_chat_requested.connect(chats.on_temporary_chat)
-        window.search_changed.connect(chats.on_search)
-        window.draft_changed.connect(chats.on_draft_changed)
-        window.settings_changed.connect(self.settings.on_settings_changed)
-        window.model_selected.connect(self.models.select)
+        window = self.window
+        connect_window(self)
         window.add_model_requested.connect(self._on_add_model)
-        window.remove_model_requested.connect(self.models.remove)
         window.pause_download_requested.connect(self._on_pause_download)
         window.resume_download_requested.connect(self._on_resume_download)
-        window.free_memory_requested.connect(self.models.free_memory)
         window.action_requested.connect(self._actions.on_action)
         window.closing.connect(self._on_window_closing)
 
@@ -259,6 +244,9 @@ class Application(QObject):
     def open_wizard(self) -> None:
         """Show the first-run wizard, which also adds and downloads models later on."""
         self.wizard.open(self.settings.settings.context_tokens)
+
+    def _on_settings_shown(self, chat: Conversation) -> None:
+        self.presets.show_chat(chat.settings, is_new=not chat.exchanges)
 
     def _on_wizard_model(self, path: Path, model_id: str) -> None:
         if self.models.shelf.record(model_id) is None:

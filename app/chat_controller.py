@@ -206,7 +206,8 @@ class ChatController:
         chat = self._ports.chats.get(waiting.conversation_id)
         assert chat is not None, "a chat stays open while a reply of it waits"
         request_id = self._ports.new_id()
-        settings = self._ports.settings.settings
+        shown = chat.conversation_id == self._ports.chats.shown_id
+        settings = self._ports.settings.settings_of(None if shown else chat.settings)
         self._view.hide_notice("reply")
         self._watch.on_begin()
         base = self._fitted(waiting.base)

@@ -26,6 +26,11 @@
     search_changed(str)
     draft_changed(str)
     settings_changed(object)              app.settings.Settings
+    preset_chosen(str)                    name; "" is the default preset
+    preset_saved(str)                     name, new or not: the chat's values are saved under it
+    preset_renamed(str, str)              name, new name
+    preset_deleted(str)                   name
+    preset_reverted()                     take back the chat's changes to its preset
     model_selected(str)                   model_id
     add_model_requested()
     remove_model_requested(str)           model_id; its files stay
@@ -119,6 +124,15 @@ class Status:
 
 
 @dataclass(frozen=True, slots=True)
+class PresetChoice:
+    """The presets' names ("" for the default one), the shown chat's, and whether it differs."""
+
+    names: tuple[str, ...] = ("",)
+    chosen: str = ""
+    edited: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Notice:
     """One sentence and what can be done; actions are (action id, button label).
 
@@ -205,6 +219,10 @@ class ChatView(Protocol):
 
     def reveal_setting(self, name: str) -> None:
         """Open the settings at that one."""
+        ...
+
+    def show_presets(self, choice: PresetChoice) -> None:
+        """Show which preset the chat uses, and all that there are."""
         ...
 
     def show_memory_plan(self, text: str, fits: bool) -> None:

@@ -74,6 +74,7 @@ class ConversationList:
         self._search = ""
         self.shown_changed: Callable[[str], None] = lambda conversation_id: None
         self.showing: Callable[[str], None] = lambda conversation_id: None
+        self.settings_shown: Callable[[Conversation], None] = lambda conversation: None
         self.removing: Callable[[str], None] = lambda conversation_id: None
         self.is_busy: Callable[[str], bool] = lambda conversation_id: False
 
@@ -197,9 +198,7 @@ class ConversationList:
 
     def on_duplicate(self, conversation_id: str) -> None:
         """Make a copy of a chat and show it; the copy of a temporary chat is stored."""
-        self.store_of(conversation_id).read(
-            lambda store: store.archive(conversation_id), self._on_archive_to_copy
-        )
+        self.read_archive(conversation_id, self._on_archive_to_copy)
 
     def _on_archive_to_copy(self, chat: ArchivedChat | None) -> None:
         if chat is None or not chat.exchanges:
@@ -207,8 +206,23 @@ class ConversationList:
         title = translate("Chats", "{title} (copy)").format(title=chat.title)
         copy = replace(with_new_ids(chat, self._new_id), title=title, pinned=False)
         copy = replace(copy, draft="", updated_at=self._wall_clock())
-        self._store.write(lambda store: store.add_archives([copy]))
-        self.on_conversation_selected(copy.conversation_id)
+        self.add([copy])
+
+    def read_archive(
+        self, conversation_id: str, on_done: Callable[[ArchivedChat | None], None]
+    ) -> None:
+        """Read a whole chat, wherever it is kept."""
+        self.store_of(conversation_id).read(lambda store: store.archive(conversation_id), on_done)
+
+    def read_archives(self, on_done: Callable[[list[ArchivedChat]], None]) -> None:
+        """Read all stored chats that are not in the trash."""
+        self._store.read(lambda store: store.archives(), on_done)
+
+    def add(self, chats: Sequence[ArchivedChat]) -> None:
+        """Store chats under the ids that they have, and show the first."""
+        if chats:
+            self._store.write(lambda store: store.add_archives(chats))
+            self.on_conversation_selected(chats[0].conversation_id)
 
     def on_search(self, text: str) -> None:
         """List the chats that hold this text."""
@@ -221,6 +235,13 @@ class ConversationList:
         if draft != self.shown.draft:
             self._open[self._shown_id] = replace(self.shown, draft=draft)
             self.store_of(self._shown_id).save_draft(self.shown)
+
+    def on_settings(self, settings: str) -> None:
+        """Keep what the shown chat has set for itself."""
+        chat_id = self._shown_id
+        if settings != self.shown.settings:
+            self._open[chat_id] = replace(self.shown, settings=settings)
+            self.store_of(chat_id).write(lambda store: store.set_settings(chat_id, settings))
 
     def show_again(self) -> None:
         """Show the chat and the list to a window that has forgotten them."""
@@ -258,7 +279,8 @@ class ConversationList:
         self._open[conversation.conversation_id] = conversation
         if old != self._shown_id and not self.is_busy(old):
             self._open.pop(old, None)
-        self._view.show_conversation(conversation)
+        self.settings_shown(conversation)
+        self._view.show_conversation(self.shown)
         self.shown_changed(conversation.conversation_id)
 
     def _on_last_loaded(self, empty_id: str, conversation: Conversation | None) -> None:

@@ -201,6 +201,13 @@ class ConversationStore:
             if not changed and conversation.draft:
                 self._put(db, conversation)
 
+    def set_settings(self, conversation_id: str, settings: str) -> None:
+        """Keep what a chat has set for itself; the order of the list stays."""
+        with self._transaction(durable=False) as db:
+            db.execute(
+                "UPDATE conversation SET settings = ? WHERE id = ?", (settings, conversation_id)
+            )
+
     def rename(self, conversation_id: str, title: str) -> None:
         """Change the title alone."""
         with self._transaction() as db:

@@ -11,6 +11,7 @@ from typing import Protocol, TypeVar
 
 from app.chat_view import ChatView, Notice
 from app.language import translate
+from app.presets import Preset, chat_of_text, joined
 from app.settings import Settings, WindowState
 from app.settings_file import AddedModel, Profile, save_profile
 
@@ -63,6 +64,17 @@ class SettingsController:
         self._view.show_settings(settings)
         for listener in self._listeners:
             listener(old, settings)
+
+    def set_presets(self, presets: tuple[Preset, ...], in_use: str) -> None:
+        """Remember the presets, and which one is in use."""
+        self._change(replace(self._profile, presets=presets, preset=in_use))
+
+    def settings_of(self, chat_text: str | None) -> Settings:
+        """What a chat works with: None for the shown one, else the text that is stored with it."""
+        if chat_text is None:
+            return self.settings
+        chat = chat_of_text(chat_text, self._profile.presets)
+        return joined(self.settings, chat.settings)
 
     def set_active_model(self, model_id: str) -> None:
         """Remember the model in use."""

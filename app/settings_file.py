@@ -19,17 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from app.language import translate
-from app.setting_field import BadSetting
-from app.settings import (
-    FIELDS,
-    SAMPLING_NAMES,
-    SamplingValues,
-    Settings,
-    WindowState,
-    checked,
-    sampling_defaults,
-    sampling_values,
-)
+from app.presets import DEFAULT, Preset, chat_part, preset_tree, presets_of_tree
+from app.settings import Settings, WindowState
+from app.settings_tree import settings_of_tree, settings_tree
 
 FORMAT_VERSION = 1
 _LARGEST_FILE_BYTES = 4 * 1024 * 1024
@@ -54,6 +46,9 @@ class Profile:
     active_model_id: str = ""
     shown_chat_id: str = ""
     unknown: dict[str, Any] = dataclasses.field(default_factory=dict)
+    presets: tuple[Preset, ...] = ()
+    preset: str = DEFAULT
+    """The one in use by the chat that is shown, and by the next new one."""
 
     def with_settings(self, settings: Settings) -> Profile:
         """The profile with other settings."""
@@ -147,9 +142,11 @@ def _profile_of(tree: dict[str, Any]) -> LoadedProfile:
         "added_models",
         "active_model_id",
         "shown_chat_id",
+        "presets",
+        "preset",
     }
     notices: list[str] = []
-    settings, unknown_settings = _settings_of(tree, notices)
+    settings, unknown_settings = settings_of_tree(tree, notices)
     unknown = {key: value for key, value in tree.items() if key not in known}
     if unknown_settings:
         unknown["settings"] = unknown_settings
@@ -166,67 +163,16 @@ def _profile_of(tree: dict[str, Any]) -> LoadedProfile:
         added_models=_added_models_of(tree.get("added_models", []), notices),
         active_model_id=active if isinstance(active, str) else "",
         shown_chat_id=shown if isinstance(shown, str) else "",
+        presets=(
+            presets_of_tree(tree["presets"], notices)
+            if "presets" in tree
+            # Written before there were presets: what was set then is what new chats begin with.
+            else (Preset(DEFAULT, chat_part(settings)),)
+        ),
+        preset=preset if isinstance(preset := tree.get("preset", DEFAULT), str) else DEFAULT,
         unknown=unknown,
     )
     return LoadedProfile(profile, tuple(notices))
-
-
-def _settings_of(tree: dict[str, Any], notices: list[str]) -> tuple[Settings, dict[str, Any]]:
-    """The settings, and the entries under "settings" that no field is named after."""
-    stored = _section(tree, "settings", notices)
-    names = [field.name for field in FIELDS if field.name not in SAMPLING_NAMES]
-    values: dict[str, Any] = {}
-    for name in names:
-        if name in stored:
-            try:
-                values[name] = checked(name, stored[name])
-            except BadSetting as error:
-                notices.append(
-                    translate("Settings", "A setting was put back to its default: {error}.").format(
-                        error=error
-                    )
-                )
-    thinking = bool(values.get("thinking_enabled", Settings().thinking_enabled))
-    sampling = _section(tree, "sampling", notices)
-    shown = _sampling_of(sampling, thinking, notices)
-    other = _sampling_of(sampling, not thinking, notices)
-    settings = Settings(**values, **dataclasses.asdict(shown), other_sampling=other)
-    return settings, {key: value for key, value in stored.items() if key not in names}
-
-
-def _section(tree: dict[str, Any], key: str, notices: list[str]) -> dict[str, Any]:
-    section = tree.get(key, {})
-    if isinstance(section, dict):
-        return section
-    notices.append(
-        translate(
-            "Settings", "The part {key!r} of the settings file is damaged; its defaults are used."
-        ).format(key=key)
-    )
-    return {}
-
-
-def _mode_key(thinking_enabled: bool) -> str:
-    return "thinking" if thinking_enabled else "not_thinking"
-
-
-def _sampling_of(
-    sampling: dict[str, Any], thinking_enabled: bool, notices: list[str]
-) -> SamplingValues:
-    """The advised values of a mode with the user's changes on top."""
-    values: dict[str, Any] = {}
-    stored = _section(sampling, _mode_key(thinking_enabled), notices)
-    for name in SAMPLING_NAMES:
-        if name in stored:
-            try:
-                values[name] = checked(name, stored[name])
-            except BadSetting as error:
-                notices.append(
-                    translate("Settings", "A setting was put back to its default: {error}.").format(
-                        error=error
-                    )
-                )
-    return replace(sampling_defaults(thinking_enabled), **values)
 
 
 def _window_of(stored: object) -> WindowState:
@@ -268,32 +214,15 @@ def _added_models_of(stored: object, notices: list[str]) -> tuple[AddedModel, ..
 
 
 def _tree_of(profile: Profile) -> dict[str, Any]:
-    settings = profile.settings
-    stored = {
-        field.name: getattr(settings, field.name)
-        for field in FIELDS
-        if field.name not in SAMPLING_NAMES
-    }
-    modes = {
-        settings.thinking_enabled: sampling_values(settings),
-        not settings.thinking_enabled: settings.other_sampling,
-    }
-    # Only what the user changed is written, so that better advice in a later version arrives.
-    sampling = {
-        _mode_key(mode): {
-            name: getattr(values, name)
-            for name in SAMPLING_NAMES
-            if getattr(values, name) != getattr(sampling_defaults(mode), name)
-        }
-        for mode, values in modes.items()
-    }
+    settings = settings_tree(profile.settings)
     unknown = dict(profile.unknown)
-    stored |= unknown.pop("settings", {})
+    settings["settings"] |= unknown.pop("settings", {})
     return {
         **unknown,
         "version": FORMAT_VERSION,
-        "settings": stored,
-        "sampling": sampling,
+        **settings,
+        "presets": [preset_tree(preset) for preset in profile.presets],
+        "preset": profile.preset,
         "window": dataclasses.asdict(profile.window),
         "added_models": [dataclasses.asdict(model) for model in profile.added_models],
         "active_model_id": profile.active_model_id,

@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from PySide6.QtCore import QByteArray, QEvent, QRect, QSignalBlocker, Qt
+from PySide6.QtCore import QEvent, QRect, QSignalBlocker, Qt
 from PySide6.QtGui import QCloseEvent, QResizeEvent
 from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
-from app.chat_view import ChatState, ModelChoice, Notice, Status
+from app.chat_view import ChatState, ModelChoice, Notice, PresetChoice, Status
 from app.conversation import Conversation, ConversationSummary, Exchange
 from app.settings import Settings, WindowState, with_value
+from app.ui.chat_side import ChatSide
 from app.ui.composer import Composer
 from app.ui.conversation_list import ConversationList
 from app.ui.desktop_notice import DesktopNotice
@@ -23,6 +24,7 @@ from app.ui.header_bar import HeaderBar
 from app.ui.intentions import Intentions
 from app.ui.notice_bar import NoticeBar
 from app.ui.pane_share import PaneShare
+from app.ui.search_marks import SearchMarks
 from app.ui.settings_panel import SettingsPanel
 from app.ui.shortcuts import make_shortcuts
 from app.ui.side_panels import SidePanels
@@ -31,7 +33,7 @@ from app.ui.tab_order import move_focus
 from app.ui.theme import Theme
 from app.ui.transcript_view import TranscriptView
 from app.ui.window_notices import kept_back_notice, paste_notice, seed_notice
-from app.ui.window_place import place_first
+from app.ui.window_place import place_first, restore_state, state_of
 from engine.api import Capability, Channel
 
 
@@ -103,26 +105,26 @@ class MainWindow(Intentions):
         return center
 
     def _connect_parts(self) -> None:
-        composer, chats, transcript = self.composer, self.chats, self.transcript
+        composer, transcript = self.composer, self.transcript
+        marks = SearchMarks(self._theme, transcript)
+        self._chat_side = ChatSide(self, self.chats, marks, self._leave_chat)
         # What a part wants under a name of ours is ours to want.
         for part, names in (
             (composer, "submitted stop_requested draft_changed"),
-            (chats, "rename_requested delete_requested undo_delete_requested search_changed"),
-            (chats, "erase_requested pin_requested duplicate_requested temporary_chat_requested"),
             (transcript, "answer_now_requested regenerate_requested edit_requested"),
             (transcript, "continue_requested reply_edited reply_chosen question_chosen"),
             (self.header.picker, "model_selected add_model_requested remove_model_requested"),
             (self.header.picker, "pause_download_requested resume_download_requested"),
             (self.header.picker, "free_memory_requested"),
             (self.notices, "action_requested"),
+            (self.settings_panel.presets, "preset_chosen preset_saved preset_renamed"),
+            (self.settings_panel.presets, "preset_deleted preset_reverted"),
         ):
             for name in names.split():
                 getattr(part, name).connect(getattr(self, name))
         composer.thinking_toggled.connect(self._on_thinking_enabled)
         composer.paste_refused.connect(self._on_paste_refused)
         composer.kept_back.connect(self._on_kept_back)
-        chats.new_chat_requested.connect(self._on_new_chat)
-        chats.conversation_selected.connect(self._on_conversation)
         transcript.seed_chosen.connect(self._on_seed)
         self.empty.suggestion_chosen.connect(self._on_suggestion)
         self.settings_panel.settings_changed.connect(self._on_settings)
@@ -135,7 +137,8 @@ class MainWindow(Intentions):
             "list": lambda: self.panels.toggle("left"),
             "settings": lambda: self.panels.toggle("right"),
             "thinking": self.toggle_thinking,
-            "new_chat": self._on_new_chat,
+            "new_chat": lambda: self.chats.new_chat_requested.emit(),
+            "temporary_chat": lambda: self.chats.temporary_chat_requested.emit(),
             "find": self._on_find,
             "composer": self._on_composer_key,
             "models": lambda: self.header.picker.open_menu(),
@@ -160,6 +163,9 @@ class MainWindow(Intentions):
         self.transcript.show_exchanges(conversation.exchanges)
         self.composer.set_text(conversation.draft)
         self._show_page(bool(conversation.exchanges))
+        self.header.set_temporary(conversation.temporary)
+        self.empty.set_temporary(conversation.temporary)
+        self._chat_side.on_shown(conversation)
         self.composer.setFocus()
 
     def show_exchange(self, exchange: Exchange) -> None:
@@ -224,6 +230,10 @@ class MainWindow(Intentions):
         self.panels.open("right")
         self.settings_panel.reveal(name)
 
+    def show_presets(self, choice: PresetChoice) -> None:
+        """Show which preset the chat uses."""
+        self.settings_panel.presets.show_presets(choice)
+
     def show_memory_plan(self, text: str, fits: bool) -> None:
         """Show what the model needs on this device."""
         self.settings_panel.show_memory_plan(text, fits)
@@ -248,23 +258,11 @@ class MainWindow(Intentions):
 
     def window_state(self) -> WindowState:
         """Geometry, panels and the splitter, to be saved."""
-        geometry = bytes(self.saveGeometry().toBase64().data()).decode("ascii")
-        return WindowState(
-            thinking_share=self._share.share,
-            list_collapsed=self.panels.is_collapsed("left"),
-            settings_collapsed=self.panels.is_collapsed("right"),
-            geometry=geometry,
-            list_width=self.panels.width_of("left"),
-            settings_width=self.panels.width_of("right"),
-        )
+        return state_of(self, self.panels, self._share)
 
     def restore_window_state(self, state: WindowState) -> None:
-        """Put the window back as it was; a place on a missing screen is Qt's to mend."""
-        if state.geometry:
-            self.restoreGeometry(QByteArray.fromBase64(state.geometry.encode("ascii")))
-        self.panels.restore("left", state.list_width, state.list_collapsed)
-        self.panels.restore("right", state.settings_width, state.settings_collapsed)
-        self._share.set_share(state.thinking_share)
+        """Put the window back as it was, on a screen that is there."""
+        restore_state(self, self.panels, self._share, state)
 
     def place_first(self, room: QRect) -> None:
         """First start on a screen with that room: the usual size, or filling a smaller screen.
@@ -309,14 +307,6 @@ class MainWindow(Intentions):
 
     def _show_page(self, has_exchanges: bool) -> None:
         self._pages.setCurrentWidget(self.transcript if has_exchanges else self.empty)
-
-    def _on_new_chat(self) -> None:
-        self._leave_chat()
-        self.new_chat_requested.emit()
-
-    def _on_conversation(self, conversation_id: str) -> None:
-        self._leave_chat()
-        self.conversation_selected.emit(conversation_id)
 
     def _leave_chat(self) -> None:
         """What is typed belongs to the chat that is left; tell it before another one is shown."""

@@ -15,6 +15,7 @@ from app.settings import (
     with_value,
 )
 from app.ui.controls import TextButton, label, set_role
+from app.ui.preset_bar import PresetBar
 from app.ui.setting_row import SettingRow, translated
 from app.ui.theme import Theme
 
@@ -54,6 +55,8 @@ class SettingsPanel(QScrollArea):
         self._memory = label("", "quiet", body)
         self._memory.setWordWrap(True)
         self._memory.hide()
+        self.presets = PresetBar(theme, body)
+        self._column.addWidget(self.presets)
         for section in SECTIONS:
             self._add_section(section, body)
         self._column.addStretch(1)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from app.chat_controller import ChatController, ChatPorts
-from app.chat_view import ChatState, ModelChoice, Notice, Status
+from app.chat_view import ChatState, ModelChoice, Notice, PresetChoice, Status
 from app.context_room import ContextRoom
 from app.conversation import Conversation, ConversationSummary, Exchange, StreamedText
 from app.conversation_database import open_store
@@ -103,6 +103,9 @@ class FakeView:
 
     def show_status(self, status: Status) -> None:
         self.status = status
+
+    def show_presets(self, choice: PresetChoice) -> None:
+        self.presets = choice
 
     def show_settings(self, settings: Settings) -> None:
         self.settings = settings

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from app.presets import Preset, chat_part
 from app.setting_field import BadSetting
 from app.setting_warnings import warnings
 from app.settings import (
@@ -130,6 +131,8 @@ def sample() -> Profile:
         "added-1",
         "chat-1",
         {"from_the_future": {"a": 1}},
+        (Preset("", chat_part(settings)), Preset("Plain", chat_part(Settings()))),
+        "Plain",
     )
 
 
@@ -211,7 +214,9 @@ def test_one_wrong_value_costs_only_itself(path):
     assert json.loads(path.read_text())["settings"]["unheard_of"] == 1, "unknown keys are kept"
 
 
-@pytest.mark.parametrize("key", ["settings", "sampling", "window", "added_models"])
+@pytest.mark.parametrize(
+    "key", ["settings", "sampling", "window", "added_models", "presets", "preset"]
+)
 @pytest.mark.parametrize("value", [None, 3, "x", [1], {"a": [1]}])
 def test_no_shape_of_any_part_stops_the_app(path, key, value):
     path.write_text(json.dumps({key: value}))

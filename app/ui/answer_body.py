@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import QElapsedTimer, Signal
 from PySide6.QtWidgets import QWidget
 
 from app.render.blocks import Block, Code
@@ -14,8 +14,11 @@ from app.ui.code_block import CodeBlock
 from app.ui.rich_text import RichText
 from app.ui.theme import Theme
 
-CHARS_PER_FLUSH = 3_000
-"""As much is read and drawn at once; the rest of a long text comes with the next flushes."""
+CHARS_AT_ONCE = 600
+"""As much closed text is read and drawn in one go, at least."""
+
+FLUSH_MS = 12
+"""After that time the rest of a long text is left to the next flushes."""
 
 
 @dataclass(slots=True)
@@ -95,8 +98,15 @@ class AnswerBody(QWidget):
         self.set_text(text, finished=finished)
 
     def flush(self) -> None:
-        """Show what came in since the last time."""
-        closed, tail = self._stream.take(CHARS_PER_FLUSH)
+        """Show what came in since the last time, or as much of it as can be drawn in short time."""
+        began = QElapsedTimer()
+        began.start()
+        self._flush_some()
+        while self._stream.is_behind and began.elapsed() < FLUSH_MS:
+            self._flush_some()
+
+    def _flush_some(self) -> None:
+        closed, tail = self._stream.take(CHARS_AT_ONCE)
         if not closed and tail == self._tail:
             return
         self._tail = tail

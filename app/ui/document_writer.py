@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal, assert_never
 
 from PySide6.QtCore import Qt
@@ -46,6 +47,17 @@ _ALIGNMENTS = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class AwaitedRun:
+    """Text at `begin` that gives way to a formula once that is drawn."""
+
+    begin: int
+    length: int
+    tex: str
+    size_px: int
+    display: bool
+
+
 class DocumentWriter:
     """Appends blocks at a cursor; `role` is "text" (answers) or "thinking" (smaller, quieter)."""
 
@@ -55,8 +67,8 @@ class DocumentWriter:
         self._color = theme.color("text" if role == "text" else "quiet")
         self._line_height = theme.line_height(role)
         self._formats: dict[str, QTextCharFormat] = {}
-        self.awaited: list[tuple[int, int]] = []
-        """Place and length of each text in place of a formula that is still being drawn."""
+        self.awaited: list[AwaitedRun] = []
+        """Each text that stands in place of a formula that is still being drawn."""
 
     def write(self, cursor: QTextCursor, block: Block, *, indent: int = 0) -> None:
         """Append one block after the cursor; an empty last block is used first.
@@ -201,7 +213,9 @@ class DocumentWriter:
             text_format = waiting_format(text_format, tex, display)
             begin = cursor.position()
             cursor.insertText(text, text_format)
-            self.awaited.append((begin, cursor.position() - begin))
+            size = text_format.font().pixelSize()
+            run = AwaitedRun(begin, cursor.position() - begin, tex, size, display)
+            self.awaited.append(run)
             return
         cursor.insertText(text, text_format)
 

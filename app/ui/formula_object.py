@@ -57,13 +57,6 @@ def waiting_format(base: QTextCharFormat, tex: str, display: bool) -> QTextCharF
     return text_format
 
 
-def awaited_formula(text_format: QTextFormat) -> tuple[str, bool] | None:
-    """TeX and display of the formula that is being drawn; None for any other text."""
-    if not text_format.hasProperty(_WAITS):
-        return None
-    return str(text_format.property(_TEX)), bool(text_format.property(_DISPLAY))
-
-
 def without_waiting(text_format: QTextCharFormat) -> QTextCharFormat:
     """The format of a formula that turned out impossible to draw: its text stays."""
     settled = QTextCharFormat(text_format)

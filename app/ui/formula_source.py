@@ -72,6 +72,11 @@ class FormulaSource(QObject):
             found = self._images[key]
         return found
 
+    def tell_again(self) -> None:
+        """Emit `arrived` soon."""
+        if not self._tell_timer.isActive():
+            self._tell_timer.start()
+
     def _hand_over(self) -> None:
         while self._queue and self._at_work < MOST_AT_ONCE and self._run is not None:
             key = self._queue.pop()
@@ -82,8 +87,7 @@ class FormulaSource(QObject):
         self._at_work -= 1
         self._take(key, image)
         self._hand_over()
-        if not self._tell_timer.isActive():
-            self._tell_timer.start()
+        self.tell_again()
 
     def _take(self, key: tuple[str, int, bool], image: FormulaImage | None) -> None:
         self._images.pop(key, None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 from PySide6.QtCore import QMimeData, Qt, QUrl, Signal
@@ -10,13 +11,13 @@ from PySide6.QtGui import QTextCursor, QTextOption, QWheelEvent
 from PySide6.QtWidgets import QFrame, QTextBrowser, QWidget
 
 from app.render.blocks import Block, Paragraph
+from app.render.formulas import FormulaImage
 from app.ui.controls import wrap_mode_for
-from app.ui.document_writer import LINE_SEPARATOR, DocumentWriter
+from app.ui.document_writer import LINE_SEPARATOR, AwaitedRun, DocumentWriter
 from app.ui.formula_object import (
     FORMULA_OBJECT,
     OBJECT_CHARACTER,
     FormulaObject,
-    awaited_formula,
     formula_format,
     formula_source,
     without_waiting,
@@ -24,6 +25,9 @@ from app.ui.formula_object import (
 from app.ui.formula_source import NoImage
 from app.ui.link_guard import ask_to_open
 from app.ui.theme import Theme
+
+MOST_SETTLED = 8
+"""As many pictures take the place of their text at once; the text after them is laid out anew."""
 
 
 class RichText(QTextBrowser):
@@ -56,7 +60,7 @@ class RichText(QTextBrowser):
         self._fixed_end = 0
         self._bar_room = 0
         self._writer = DocumentWriter(theme, role)
-        self._awaited: list[tuple[int, int]] = []
+        self._awaited: list[AwaitedRun] = []
         theme.formulas.arrived.connect(self._on_formulas)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setUndoRedoEnabled(False)
@@ -93,7 +97,7 @@ class RichText(QTextBrowser):
         place = (own.anchor(), own.position())
         self._break_endless_words((*closed, *tail))
         writer = self._writer
-        writer.awaited = [run for run in self._awaited if run[0] < self._fixed_end]
+        writer.awaited = [run for run in self._awaited if run.begin < self._fixed_end]
         cursor = QTextCursor(self.document())
         cursor.beginEditBlock()
         cursor.setPosition(self._fixed_end)
@@ -116,44 +120,46 @@ class RichText(QTextBrowser):
             return
         cursor = QTextCursor(self.document())
         cursor.beginEditBlock()
-        still: list[tuple[int, int]] = []
-        shift = 0
-        for begin, length in self._awaited:
-            place = begin + shift
-            cursor.setPosition(place)
-            cursor.setPosition(place + length, QTextCursor.MoveMode.KeepAnchor)
-            shrunk = self._settle_formula(cursor)
-            if shrunk is None:
-                still.append((place, length))
-            else:
-                if place < self._fixed_end:
-                    self._fixed_end -= shrunk
-                shift -= shrunk
+        still: list[AwaitedRun] = []
+        shift = settled = 0
+        for run in self._awaited:
+            run = replace(run, begin=run.begin + shift) if shift else run
+            if settled == MOST_SETTLED:
+                still.append(run)
+                continue
+            found = self._theme.formulas.ask(run.tex, run.size_px, run.display)
+            if found is NoImage.COMING:
+                still.append(run)
+                continue
+            settled += 1
+            shrunk = self._settle(cursor, run, found)
+            if run.begin < self._fixed_end:
+                self._fixed_end -= shrunk
+            shift -= shrunk
         cursor.endEditBlock()
-        changed = len(still) != len(self._awaited)
         self._awaited = still
-        if changed:
+        if settled == MOST_SETTLED:
+            self._theme.formulas.tell_again()
+        if settled:
             self.formulas_drawn.emit()
 
-    def _settle_formula(self, cursor: QTextCursor) -> int | None:
-        """Settle the selected text; returns by how much it shrank, None while it still waits."""
-        text_format = cursor.charFormat()
-        awaited = awaited_formula(text_format)
-        if awaited is None:
-            return 0
-        found = self._theme.formulas.ask(
-            awaited[0], text_format.font().pixelSize(), display=awaited[1]
-        )
-        if found is NoImage.COMING:
-            return None
-        settled = without_waiting(text_format)
+    def _settle(
+        self,
+        cursor: QTextCursor,
+        run: AwaitedRun,
+        found: FormulaImage | Literal[NoImage.IMPOSSIBLE],
+    ) -> int:
+        """Give the text its last form; returns by how many characters it shrank."""
+        cursor.setPosition(run.begin)
+        cursor.setPosition(run.begin + run.length, QTextCursor.MoveMode.KeepAnchor)
+        text_format = without_waiting(cursor.charFormat())
         if found is NoImage.IMPOSSIBLE:
-            cursor.setCharFormat(settled)
+            cursor.setCharFormat(text_format)
             return 0
-        settled.setFontItalic(False)
-        length = cursor.selectionEnd() - cursor.selectionStart()
-        cursor.insertText(OBJECT_CHARACTER, formula_format(settled, *awaited, found))
-        return length - 1
+        text_format.setFontItalic(False)
+        drawn = formula_format(text_format, run.tex, run.display, found)
+        cursor.insertText(OBJECT_CHARACTER, drawn)
+        return run.length - 1
 
     def _put_cursor_back(self, anchor: int, position: int) -> None:
         """Leave the reader's selection as it was; text that is inserted pushes the cursor along."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QRect, Qt, Signal
+from PySide6.QtCore import QElapsedTimer, QRect, Qt, Signal
 from PySide6.QtGui import QPainter, QPainterPath, QPaintEvent
 from PySide6.QtWidgets import QWidget
 
 from app.render.stream import MarkdownStream
 from app.ui import wording
-from app.ui.answer_body import CHARS_PER_FLUSH
+from app.ui.answer_body import CHARS_AT_ONCE, FLUSH_MS
 from app.ui.controls import ElidedLabel, IconButton, TextButton, label
 from app.ui.pane_share import PaneShare
 from app.ui.theme import Theme
@@ -152,10 +152,15 @@ class ThinkingPane(QWidget):
 
     def flush(self) -> None:
         """Show what came in; follows the end unless the reader scrolled up."""
-        closed, tail = self._stream.take(CHARS_PER_FLUSH)
-        if closed or tail:
-            self._text.write(closed, tail)
-            self._on_height()
+        began = QElapsedTimer()
+        began.start()
+        while True:
+            closed, tail = self._stream.take(CHARS_AT_ONCE)
+            if closed or tail:
+                self._text.write(closed, tail)
+            if not self._stream.is_behind or began.elapsed() >= FLUSH_MS:
+                break
+        self._on_height()
 
     def redraw(self) -> None:
         """Draw everything again, after fonts or colours changed."""

@@ -32,8 +32,10 @@ MOST_BUILT = 24
 class TranscriptView(QScrollArea):
     """Shows exchanges and streams into the last ones; passes their intentions on.
 
-    Signals: as of ExchangeWidget.
+    Signals: as of ExchangeWidget; `arranged` after anything changed that is shown.
     """
+
+    arranged = Signal()
 
     regenerate_requested = Signal(str)
     continue_requested = Signal(str)
@@ -86,9 +88,9 @@ class TranscriptView(QScrollArea):
         return self._following
 
     @property
-    def built_count(self) -> int:
-        """How many exchanges have widgets."""
-        return sum(room.widget is not None for room in self._rooms)
+    def built_ids(self) -> tuple[str, ...]:
+        """The exchanges that have widgets, in order."""
+        return tuple(room.exchange.exchange_id for room in self._rooms if room.widget is not None)
 
     @property
     def jump_button(self) -> TextButton:
@@ -99,6 +101,18 @@ class TranscriptView(QScrollArea):
     def exchange_ids(self) -> tuple[str, ...]:
         """All exchanges, in order."""
         return tuple(room.exchange.exchange_id for room in self._rooms)
+
+    @property
+    def exchanges(self) -> tuple[Exchange, ...]:
+        """All exchanges, without the text still streaming in."""
+        return tuple(room.exchange for room in self._rooms)
+
+    def bring_into_view(self, exchange_id: str, height: int) -> None:
+        """Scroll so that this height of the exchange stands in the upper part of the view."""
+        room = self._rooms[self._by_id[exchange_id]]
+        self._following = False
+        self._arrange()
+        self.verticalScrollBar().setValue(room.top + height - self.viewport().height() // 4)
 
     def exchange_widget(self, exchange_id: str) -> ExchangeWidget:
         """The widget of that exchange, built if need be. Raises KeyError if it is not here."""
@@ -149,8 +163,11 @@ class TranscriptView(QScrollArea):
         if index is None:
             return
         self._widget_of(index).append_delta(channel, text, token_count)
+        self._start_flushing()
+
+    def _start_flushing(self) -> None:
         if not self._flush_timer.isActive():
-            self._flush_timer.start()
+            self._flush_timer.start(FLUSH_MS)
 
     def show_prefill(self, exchange_id: str, done_tokens: int, total_tokens: int) -> None:
         """Show how much of the prompt has been read."""
@@ -215,8 +232,8 @@ class TranscriptView(QScrollArea):
             room.height = widget.arrange(self._column()[1])
             widget.height_changed.connect(self._on_height_changed)
             widget.show()
-            if widget.is_behind and not self._flush_timer.isActive():
-                self._flush_timer.start()
+            if widget.is_behind:
+                self._start_flushing()
         return room.widget
 
     def _column(self) -> tuple[int, int]:
@@ -263,6 +280,7 @@ class TranscriptView(QScrollArea):
         self._arranging = False
         self._show_visible_parts()
         self._update_jump()
+        self.arranged.emit()
 
     def _near(self, index: int, screens: float) -> bool:
         view = self.viewport().height()
@@ -295,7 +313,7 @@ class TranscriptView(QScrollArea):
 
     def _give_back_far_ones(self) -> None:
         """Keep the widgets of a long chat few; what the reader opened or began to edit stays."""
-        surplus = self.built_count - MOST_BUILT
+        surplus = len(self.built_ids) - MOST_BUILT
         for index, room in enumerate(self._rooms):
             if surplus <= 0:
                 return
@@ -328,7 +346,7 @@ class TranscriptView(QScrollArea):
         if self._arrange_timer.isActive():
             self._arrange()
         # A window that needs long to draw draws less often: there is time for keys and the engine.
-        self._flush_timer.setInterval(min(MOST_FLUSH_MS, max(FLUSH_MS, 4 * began.elapsed())))
+        self._flush_timer.setInterval(min(MOST_FLUSH_MS, max(FLUSH_MS, 3 * began.elapsed())))
         if self._state is ChatState.IDLE and not behind:
             self._flush_timer.stop()
 

@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
+from PySide6.QtTest import QTest
+
 from app.chat_view import ChatState, ModelChoice, ModelState, Notice, Status
 from app.conversation import Conversation, ConversationSummary, Exchange, Reply, ReplyStatus
 from app.settings import Settings, with_value
@@ -100,6 +102,14 @@ def search(items, wanted):
 
 家庭表情 👨‍👩‍👧‍👦、旗帜 🇨🇳 和「全角标点」都应该正常显示。🎉
 """
+
+
+def settle(window: MainWindow) -> None:
+    """Let timers run until all that was told is drawn."""
+    QTest.qWait(60)
+    transcript = window.transcript
+    while any(transcript.exchange_widget(each).is_behind for each in transcript.built_ids):
+        QTest.qWait(20)
 
 
 def summaries(selected: str = "Why is the sky blue?") -> list[ConversationSummary]:

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
 from app.chat_view import ChatState
@@ -23,8 +22,7 @@ def answering(window, qtbot):
 
 
 def flush(window):
-    QTest.qWait(60)
-    QApplication.processEvents()
+    scenes.settle(window)
 
 
 def test_thinking_stands_to_the_left_of_the_answer(window, qtbot):

@@ -2,7 +2,6 @@
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QTextEdit
 
 from app.chat_view import ChatState
@@ -13,67 +12,63 @@ from engine.api import Channel
 from tests.gui import scenes
 
 
-def settle():
-    QTest.qWait(60)
-
-
 def test_the_end_is_followed_only_while_the_reader_is_there(window, qtbot):
     scenes.show_chat(window, *(scenes.exchange(f"e{i}") for i in range(4)))
     window.show_exchange(scenes.running("live"))
     window.show_chat_state(ChatState.ANSWERING)
     bar = window.transcript.verticalScrollBar()
     window.append_delta("live", Channel.ANSWER, "line\n\n" * 60, 60)
-    settle()
+    scenes.settle(window)
     assert bar.value() == bar.maximum()
     bar.setValue(100)
     window.append_delta("live", Channel.ANSWER, "line\n\n" * 60, 60)
-    settle()
+    scenes.settle(window)
     assert bar.value() == 100
     assert window.transcript.jump_button.isVisible()
     qtbot.mouseClick(window.transcript.jump_button, Qt.MouseButton.LeftButton)
     assert bar.value() == bar.maximum()
     assert not window.transcript.jump_button.isVisible()
     window.append_delta("live", Channel.ANSWER, "line\n\n" * 20, 60)
-    settle()
+    scenes.settle(window)
     assert bar.value() == bar.maximum()
 
 
 def test_a_new_question_is_brought_into_view(window):
     scenes.show_chat(window, *(scenes.exchange(f"e{i}") for i in range(4)))
-    settle()
+    scenes.settle(window)
     bar = window.transcript.verticalScrollBar()
     bar.setValue(0)
     window.show_exchange(scenes.running("new"))
-    settle()
+    scenes.settle(window)
     assert bar.value() == bar.maximum()
 
 
 def test_a_chat_of_500_exchanges_builds_only_what_is_near(window):
     scenes.show_chat(window, *(scenes.exchange(f"e{i}") for i in range(500)))
     for _ in range(8):
-        settle()
+        scenes.settle(window)
     transcript = window.transcript
     assert len(transcript.exchange_ids) == 500
-    assert 2 <= transcript.built_count <= 12
+    assert 2 <= len(transcript.built_ids) <= 12
     bar = transcript.verticalScrollBar()
     assert bar.value() == bar.maximum()
     bar.setValue(0)
     for _ in range(4):
-        settle()
+        scenes.settle(window)
     assert bar.value() == 0
     assert transcript.exchange_widget("e0").isVisible()
-    assert transcript.built_count <= 24
+    assert len(transcript.built_ids) <= 24
 
 
 def test_building_what_is_above_does_not_move_what_is_read(window):
     answers = ("Short.", scenes.ANSWER * 4, scenes.RICH_ANSWER)
     chat = [scenes.exchange(f"e{i}", answer=answers[i % 3]) for i in range(60)]
     scenes.show_chat(window, *chat)
-    settle()
+    scenes.settle(window)
     bar = window.transcript.verticalScrollBar()
     bar.setValue(bar.maximum() // 2)
     for _ in range(4):
-        settle()
+        scenes.settle(window)
     # The exchange at the top of the view, and where it stands in it.
     top = bar.value()
     rooms = window.transcript._rooms
@@ -91,7 +86,7 @@ def test_streamed_text_lands_in_its_own_exchange(window):
     window.show_chat_state(ChatState.ANSWERING)
     window.append_delta("e2", Channel.ANSWER, "for two", 2)
     window.append_delta("gone", Channel.ANSWER, "for nobody", 2)
-    settle()
+    scenes.settle(window)
     assert window.transcript.exchange_widget("e2").answer.body.text == "for two"
     assert window.transcript.exchange_widget("e1").answer.body.text == scenes.ANSWER
     assert window.transcript.exchange_ids == ("e1", "e2")
@@ -112,7 +107,7 @@ def test_an_earlier_exchange_that_is_asked_again_counts_in_its_own_card(window):
 
 def test_an_edited_question_takes_the_later_ones_away(window):
     scenes.show_chat(window, *(scenes.exchange(f"e{i}") for i in range(5)))
-    settle()
+    scenes.settle(window)
     window.remove_exchanges_after("e1")
     assert window.transcript.exchange_ids == ("e0", "e1")
     window.remove_exchanges_after("unknown")
@@ -127,7 +122,7 @@ def test_the_final_text_replaces_the_streamed_one(window):
     window.append_delta("e1", Channel.ANSWER, scenes.ANSWER[:50], 10)
     window.show_exchange(scenes.exchange())
     window.show_chat_state(ChatState.IDLE)
-    settle()
+    scenes.settle(window)
     widget = window.transcript.exchange_widget("e1")
     assert widget.answer.body.text == scenes.ANSWER
     assert widget.thinking.text == scenes.THINKING
@@ -179,7 +174,7 @@ def test_what_is_finished_is_not_drawn_again(window):
 def test_code_has_its_language_its_own_copy_and_scrolls_sideways(window, qtbot):
     long_line = "x = " + " + ".join(f"value_{i}" for i in range(60))
     scenes.show_chat(window, scenes.exchange(answer=f"```python\n{long_line}\n```"))
-    settle()
+    scenes.settle(window)
     (code,) = window.transcript.exchange_widget("e1").answer.body.segments
     assert isinstance(code, CodeBlock)
     assert code._label.text() == "python"
@@ -191,7 +186,7 @@ def test_code_has_its_language_its_own_copy_and_scrolls_sideways(window, qtbot):
 
 def test_every_line_of_an_answer_is_visible_without_scrolling_in_it(window):
     scenes.show_chat(window, scenes.exchange(answer=scenes.RICH_ANSWER * 3))
-    settle()
+    scenes.settle(window)
     for segment in window.transcript.exchange_widget("e1").answer.body.segments:
         if isinstance(segment, RichText):
             assert segment.document().size().height() <= segment.height()
@@ -210,7 +205,7 @@ def test_selected_text_is_copied_plain_with_formulas_as_tex(window):
 
 def test_nothing_is_selected_that_the_reader_did_not_select(window):
     scenes.scene_done(window)
-    settle()
+    scenes.settle(window)
     widget = window.transcript.exchange_widget("e1")
     views = widget.findChildren(QTextEdit)
     assert len(views) >= 4
@@ -221,23 +216,23 @@ def test_what_is_selected_stays_selected_while_text_streams_in(window):
     window.show_exchange(scenes.running())
     window.show_chat_state(ChatState.THINKING)
     window.append_delta("e1", Channel.THINKING, scenes.THINKING, 100)
-    settle()
+    scenes.settle(window)
     view = window.transcript.exchange_widget("e1").thinking.view
     cursor = view.textCursor()
     cursor.setPosition(4)
     cursor.setPosition(8, cursor.MoveMode.KeepAnchor)
     view.setTextCursor(cursor)
     window.append_delta("e1", Channel.THINKING, scenes.THINKING, 100)
-    settle()
+    scenes.settle(window)
     assert view.textCursor().selectedText() == "user"
 
 
 def test_a_very_long_question_is_folded_and_can_be_opened(window, qtbot):
     scenes.show_chat(window, scenes.exchange(question="word " * 4_000, answer="Fine."))
-    settle()
+    scenes.settle(window)
     bubble = window.transcript.exchange_widget("e1").bubble
     folded = bubble.height()
     assert folded < 600
     qtbot.mouseClick(bubble._more, Qt.MouseButton.LeftButton)
-    settle()
+    scenes.settle(window)
     assert bubble.height() > 1_500

@@ -191,8 +191,8 @@ class ConversationIndex:
         return {row[0] for row in rows}
 
     def _places(self, word: str) -> dict[str, tuple[str, int]]:
-        """By chat: the table and row of the newest place, a question before an answer."""
-        places: dict[str, tuple[str, int]] = {}
+        """By chat: the table and row of the first place, a question before an answer."""
+        places: dict[str, tuple[int, str, int]] = {}
         through_index = self._usable and len(word) >= SHORTEST_INDEXED
         argument = '"' + word.replace('"', '""') + '"' if through_index else word
         for each in _INDEXED:
@@ -204,14 +204,16 @@ class ConversationIndex:
                 condition = " OR ".join(f"holds(CAST(t.{c} AS BLOB), :word)" for c in each.columns)
             exchange = "id" if each.table == "exchange" else "exchange_id"
             rows = self._db.execute(
-                f"SELECT e.conversation_id, MAX(t.sequence) FROM {source} "
+                # SQLite takes the other columns from the row that has the least.
+                f"SELECT e.conversation_id, MIN(e.sequence), t.sequence FROM {source} "
                 f"JOIN exchange e ON e.id = t.{exchange} "
                 f"WHERE ({condition}) AND e.branch = '' GROUP BY e.conversation_id",
                 {"word": argument},
             )
-            for chat, sequence in rows:
-                places.setdefault(chat, (each.table, sequence))
-        return places
+            for chat, at, sequence in rows:
+                if chat not in places or at < places[chat][0]:
+                    places[chat] = (at, each.table, sequence)
+        return {chat: (table, sequence) for chat, (_, table, sequence) in places.items()}
 
     def _snippet(self, words: tuple[str, ...], table: str, sequence: int) -> str:
         if table == "exchange":

@@ -305,6 +305,11 @@ class ConversationList(QWidget):
                 return name
         return self.tr("Earlier")
 
+    def title_of(self, conversation_id: str) -> str:
+        """The title in the list; "" for a chat that is not in it."""
+        chat = self._chats.get(conversation_id)
+        return "" if chat is None else chat.title
+
     def rename_current(self) -> None:
         """Edit the title of the chosen chat."""
         item = self.list.currentItem()

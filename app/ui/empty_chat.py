@@ -33,6 +33,7 @@ class EmptyChat(QScrollArea):
         super().__init__(parent)
         self._theme = theme
         self._texts: tuple[str, ...] = ()
+        self._temporary = False
         metrics = theme.metrics
         self.setObjectName("transcript")
         self.setFrameShape(QFrame.Shape.NoFrame)
@@ -110,6 +111,13 @@ class EmptyChat(QScrollArea):
             button.setToolTip(text)
             button.setVisible(bool(text))
         self._title.setText(name or self.tr("Ask anything"))
+        self.set_temporary(self._temporary)
+
+    def set_temporary(self, temporary: bool) -> None:
+        """Say what becomes of what is written here."""
+        self._temporary = temporary
         self._privacy.setText(
-            self.tr("It runs on this computer. What you write and what it answers stay here.")
+            self.tr("Nothing of this chat is stored. It is gone when you close the window.")
+            if temporary
+            else self.tr("It runs on this computer. What you write and what it answers stay here.")
         )

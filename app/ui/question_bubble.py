@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QFrame, QPlainTextEdit, QWidget
 
+from app.conversation_search import places_of
 from app.render.blocks import Paragraph, Span
 from app.render.visible import with_visible_controls
 from app.ui.controls import TextButton, wrap_mode_for
@@ -110,6 +113,11 @@ class QuestionBubble(QWidget):
     def _is_long(self) -> bool:
         many_lines = self._question.count("\n") > FOLDED_LINES
         return len(self._question) > FOLDED_CHARS or many_lines
+
+    def unfold_for(self, words: Sequence[str]) -> None:
+        """Show all of a folded question that holds one of these words."""
+        if not self._unfolded and self._is_long() and places_of(words, self._question):
+            self._on_more()
 
     def _on_more(self) -> None:
         self._unfolded = not self._unfolded

@@ -17,12 +17,14 @@ from app.language import QT_TRANSLATE_NOOP
 ANYWHERE = QT_TRANSLATE_NOOP("Shortcuts", "Anywhere")
 IN_QUESTION = QT_TRANSLATE_NOOP("Shortcuts", "In the question")
 IN_CHATS = QT_TRANSLATE_NOOP("Shortcuts", "In the list of chats")
-IN_SETTINGS = QT_TRANSLATE_NOOP("Shortcuts", "In the settings")
+IN_EDIT = QT_TRANSLATE_NOOP("Shortcuts", "While a question or a reply is edited")
+IN_NUMBER = QT_TRANSLATE_NOOP("Shortcuts", "In a number of the settings")
+ON_EDGE = QT_TRANSLATE_NOOP("Shortcuts", "On the edge between two panes")
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One action; `keys` in Qt's portable spelling, the first is the one that is written."""
+    """`keys` in Qt's portable spelling; `action` is "" where a part handles the key itself."""
 
     action: str
     keys: tuple[str, ...]
@@ -32,6 +34,12 @@ class Key:
 
 KEYS = (
     Key("new_chat", ("Ctrl+N",), ANYWHERE, QT_TRANSLATE_NOOP("Shortcuts", "New chat")),
+    Key(
+        "temporary_chat",
+        ("Ctrl+Shift+N",),
+        ANYWHERE,
+        QT_TRANSLATE_NOOP("Shortcuts", "Temporary chat, of which nothing is stored"),
+    ),
     Key("find", ("Ctrl+F",), ANYWHERE, QT_TRANSLATE_NOOP("Shortcuts", "Search chats")),
     Key("composer", ("Ctrl+L",), ANYWHERE, QT_TRANSLATE_NOOP("Shortcuts", "Go to the question")),
     Key(
@@ -60,16 +68,60 @@ KEYS = (
         ANYWHERE,
         QT_TRANSLATE_NOOP("Shortcuts", "Show or hide the settings"),
     ),
+    Key(
+        "find_setting",
+        ("Ctrl+Shift+F",),
+        ANYWHERE,
+        QT_TRANSLATE_NOOP("Shortcuts", "Search settings"),
+    ),
+    Key(
+        "zoom_in",
+        ("Ctrl++", "Ctrl+="),
+        ANYWHERE,
+        QT_TRANSLATE_NOOP("Shortcuts", "Larger text"),
+    ),
+    Key("zoom_out", ("Ctrl+-",), ANYWHERE, QT_TRANSLATE_NOOP("Shortcuts", "Smaller text")),
+    Key("zoom_reset", ("Ctrl+0",), ANYWHERE, QT_TRANSLATE_NOOP("Shortcuts", "Usual text size")),
+    Key("keys", ("F1",), ANYWHERE, QT_TRANSLATE_NOOP("Shortcuts", "This list")),
+    Key("", ("Return",), IN_QUESTION, QT_TRANSLATE_NOOP("Shortcuts", "Send")),
+    Key("", ("Shift+Return",), IN_QUESTION, QT_TRANSLATE_NOOP("Shortcuts", "New line")),
+    Key(
+        "",
+        ("Ctrl+Return",),
+        IN_EDIT,
+        QT_TRANSLATE_NOOP("Shortcuts", "Ask the changed question, or go on from the changed text"),
+    ),
+    Key("", ("Escape",), IN_EDIT, QT_TRANSLATE_NOOP("Shortcuts", "Leave it as it was")),
+    Key("", ("Return",), IN_CHATS, QT_TRANSLATE_NOOP("Shortcuts", "Open the chat")),
+    Key("", ("F2",), IN_CHATS, QT_TRANSLATE_NOOP("Shortcuts", "Rename the chat")),
+    Key("", ("Del",), IN_CHATS, QT_TRANSLATE_NOOP("Shortcuts", "Delete the chat")),
+    Key(
+        "",
+        ("Menu", "Shift+F10"),
+        IN_CHATS,
+        QT_TRANSLATE_NOOP("Shortcuts", "Everything else that can be done with the chat"),
+    ),
+    Key("", ("Up",), IN_NUMBER, QT_TRANSLATE_NOOP("Shortcuts", "One step more")),
+    Key("", ("Down",), IN_NUMBER, QT_TRANSLATE_NOOP("Shortcuts", "One step less")),
+    Key("", ("Left",), ON_EDGE, QT_TRANSLATE_NOOP("Shortcuts", "Move the edge to the left")),
+    Key("", ("Right",), ON_EDGE, QT_TRANSLATE_NOOP("Shortcuts", "Move the edge to the right")),
 )
 
 
 def make_shortcuts(window: QWidget, does: Mapping[str, Callable[[], object]]) -> None:
-    """Give the window all keys that `does` has an action for.
+    """Give the window every key of its own.
 
     Raises:
-        KeyError: it has one that is not in `KEYS`.
+        ValueError: `does` and `KEYS` do not name the same actions.
     """
-    known = {key.action: key for key in KEYS}
+    known = {key.action: key for key in KEYS if key.action}
+    if known.keys() != does.keys():
+        raise ValueError(f"keys and actions differ: {sorted(known.keys() ^ does.keys())}")
     for action, call in does.items():
         for keys in known[action].keys:
             QShortcut(QKeySequence(keys), window).activated.connect(call)
+
+
+def written(keys: str) -> str:
+    """A key as this desktop writes it."""
+    return QKeySequence(keys).toString(QKeySequence.SequenceFormat.NativeText)

@@ -6,6 +6,7 @@ are stopped before what they write to is closed.
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -206,6 +207,9 @@ class Application(QObject):
         self._timer.start(TICK_MS)
         self._drawing.run(self._drawn_by.warm_up, lambda _: None)
         self._look_for_models(self._on_first_models)
+        # What is there by now stays to the end: a full collection need not go through it again and
+        # again, 60 ms of the window's time each.
+        gc.freeze()
 
     def _records(self) -> tuple[ModelRecord, ...]:
         if self._options.only_models is not None:

@@ -20,7 +20,7 @@ from typing import Any
 from app.render.code_colors import ColoredRun, color_lines
 from app.render.formulas import FormulaImage, render_formula
 
-MAX_JOB_S = 5.0
+MAX_JOB_S = 20.0
 MAX_STARTS = 3
 
 _ROOT = Path(__file__).resolve().parents[2]

@@ -32,6 +32,7 @@ from app.ui.status_bar import StatusBar
 from app.ui.tab_order import move_focus
 from app.ui.theme import Theme
 from app.ui.transcript_view import TranscriptView
+from app.ui.window_keys import actions_of
 from app.ui.window_notices import kept_back_notice, paste_notice, seed_notice
 from app.ui.window_place import place_first, restore_state, state_of
 from engine.api import Capability, Channel
@@ -46,7 +47,7 @@ class MainWindow(Intentions):
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
-        self._theme = theme
+        self.theme = theme
         self._settings = Settings()
         self._state = ChatState.IDLE
         self._desktop = DesktopNotice(theme, self)
@@ -59,14 +60,14 @@ class MainWindow(Intentions):
         self._frame.setContentsMargins(0, 0, 0, 0)
         self._build_parts()
         theme.dress(self)
-        make_shortcuts(self, self._shortcuts())
+        make_shortcuts(self, actions_of(self))
         metrics = theme.metrics
         self.setMinimumSize(metrics.window_min_width, metrics.window_min_height)
         self.resize(metrics.window_width, metrics.window_height)
         self.composer.setFocus()
 
     def _build_parts(self) -> None:
-        theme = self._theme
+        theme = self.theme
         self._parts = QWidget(self)
         self.header = HeaderBar(theme, self._parts)
         self.chats = ConversationList(theme)
@@ -87,7 +88,7 @@ class MainWindow(Intentions):
         self._connect_parts()
 
     def _build_center(self) -> QWidget:
-        metrics = self._theme.metrics
+        metrics = self.theme.metrics
         center = QWidget()
         center.setObjectName("center")
         column = QVBoxLayout(center)
@@ -106,7 +107,7 @@ class MainWindow(Intentions):
 
     def _connect_parts(self) -> None:
         composer, transcript = self.composer, self.transcript
-        marks = SearchMarks(self._theme, transcript)
+        marks = SearchMarks(self.theme, transcript)
         self._chat_side = ChatSide(self, self.chats, marks, self._leave_chat)
         # What a part wants under a name of ours is ours to want.
         for part, names in (
@@ -131,20 +132,10 @@ class MainWindow(Intentions):
         self.header.list_button.clicked.connect(lambda: self.panels.toggle("left"))
         self.header.settings_button.clicked.connect(lambda: self.panels.toggle("right"))
 
-    def _shortcuts(self) -> dict[str, Callable[[], object]]:
-        """What each key of `app.ui.shortcuts` does; the parts may be made anew meanwhile."""
-        return {
-            "list": lambda: self.panels.toggle("left"),
-            "settings": lambda: self.panels.toggle("right"),
-            "thinking": self.toggle_thinking,
-            "new_chat": lambda: self.chats.new_chat_requested.emit(),
-            "temporary_chat": lambda: self.chats.temporary_chat_requested.emit(),
-            "find": self._on_find,
-            "composer": self._on_composer_key,
-            "models": lambda: self.header.picker.open_menu(),
-            "latest": lambda: self.transcript.jump_to_latest(),
-            "stop": self._on_escape,
-        }
+    @property
+    def settings(self) -> Settings:
+        """What is shown."""
+        return self._settings
 
     # What the controllers tell: app.chat_view.ChatView.
 
@@ -223,7 +214,7 @@ class MainWindow(Intentions):
         budget = settings.thinking_budget_tokens if settings.thinking_enabled else None
         self._share.set_budget(budget)
         self._share.set_thinking_shown(settings.show_thinking)
-        self._theme.set_look(settings.theme, settings.font_size)
+        self.theme.set_look(settings.theme, settings.font_size)
 
     def reveal_setting(self, name: str) -> None:
         """Open the settings at that one."""
@@ -269,8 +260,8 @@ class MainWindow(Intentions):
 
         The settings are open where they leave the conversation enough width.
         """
-        width = place_first(self, room, self._theme.metrics)
-        opens = width >= self._theme.metrics.settings_open_from
+        width = place_first(self, room, self.theme.metrics)
+        opens = width >= self.theme.metrics.settings_open_from
         self.panels.restore("right", 0, collapsed=not opens)
 
     def speak_anew(self, show_again: Callable[[], None]) -> None:
@@ -319,19 +310,20 @@ class MainWindow(Intentions):
 
     def _on_settings(self, settings: object) -> None:
         if isinstance(settings, Settings):
-            self._change(settings)
+            self.change_settings(settings)
 
     def _on_thinking_enabled(self, enabled: bool) -> None:
-        self._change(with_value(self._settings, "thinking_enabled", enabled))
+        self.change_settings(with_value(self._settings, "thinking_enabled", enabled))
 
     def _on_seed(self, seed: int) -> None:
-        self._change(with_value(self._settings, "seed", seed))
+        self.change_settings(with_value(self._settings, "seed", seed))
         self.show_notice(seed_notice(seed))
 
     def _on_thinking_shown(self, shown: bool) -> None:
-        self._change(with_value(self._settings, "show_thinking", shown))
+        self.change_settings(with_value(self._settings, "show_thinking", shown))
 
-    def _change(self, settings: Settings) -> None:
+    def change_settings(self, settings: Settings) -> None:
+        """Show other settings, and ask for them."""
         self.show_settings(settings)
         self.settings_changed.emit(settings)
 
@@ -341,17 +333,8 @@ class MainWindow(Intentions):
     def _on_kept_back(self) -> None:
         self.show_notice(kept_back_notice())
 
-    def _on_find(self) -> None:
-        if not self.panels.is_shown("left"):
-            self.panels.toggle("left")
-        self.chats.search.setFocus()
-        self.chats.search.selectAll()
-
-    def _on_composer_key(self) -> None:
-        self.panels.close_overlays()
-        self.composer.setFocus()
-
-    def _on_escape(self) -> None:
+    def on_escape(self) -> None:
+        """Close what lies over the chat, else stop the reply."""
         if self.panels.close_overlays():
             return
         if self._state not in (ChatState.IDLE, ChatState.STOPPING):
@@ -360,7 +343,7 @@ class MainWindow(Intentions):
     def focusNextPrevChild(self, next: bool) -> bool:
         """Tab and Shift+Tab go through the window as one reads it."""
         zones = (self.header, self.chats, self._pages, self.notices, self.composer)
-        line_height = self._theme.metrics.control_height
+        line_height = self.theme.metrics.control_height
         moved = move_focus((*zones, self.settings_panel), line_height, forward=next)
         return moved or super().focusNextPrevChild(next)
 
@@ -370,7 +353,7 @@ class MainWindow(Intentions):
         self._fold(event.size().width())
 
     def _fold(self, width: int) -> None:
-        metrics = self._theme.metrics
+        metrics = self.theme.metrics
         folded = width < metrics.fold_below
         self._share.set_folded(folded)
         self.composer.set_narrow(folded)

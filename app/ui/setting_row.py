@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
@@ -111,6 +112,13 @@ class SettingRow(QWidget):
     def message(self) -> str:
         """The sentence below the input; empty when all is well."""
         return "" if self._message.isHidden() else self._message.text()
+
+    def speaks_of(self, words: Sequence[str]) -> bool:
+        """Whether name, help, section or choices have all these words (in casefold)."""
+        field = self.field
+        said = (field.label, field.help, field.section, *(word for _, word in field.choices))
+        text = " ".join((field.name, *said, *map(translated, said))).casefold()
+        return all(word in text for word in words)
 
     def show_value(self, value: Value) -> None:
         """Show that value, without asking for it."""

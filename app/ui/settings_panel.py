@@ -16,6 +16,7 @@ from app.settings import (
 )
 from app.ui.controls import TextButton, label, set_role
 from app.ui.preset_bar import PresetBar
+from app.ui.search_field import SearchField
 from app.ui.setting_row import SettingRow, translated
 from app.ui.theme import Theme
 
@@ -39,6 +40,7 @@ class SettingsPanel(QScrollArea):
         self._can_think = True
         self.rows: dict[str, SettingRow] = {}
         self._resets: dict[str, TextButton] = {}
+        self._headings: dict[str, QWidget] = {}
         self.setObjectName("settingsPanel")
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setWidgetResizable(True)
@@ -52,6 +54,13 @@ class SettingsPanel(QScrollArea):
         self._column.setContentsMargins(metrics.gap_l, metrics.gap_m, metrics.gap_l, metrics.gap_l)
         self._column.setSpacing(metrics.gap_s)
         self._column.addWidget(label(self.tr("Settings"), "brand", body))
+        self.search = SearchField(self.tr("Search settings"), body)
+        self.search.textChanged.connect(self._on_search)
+        self._column.addWidget(self.search)
+        self._nothing = label("", "quiet", body)
+        self._nothing.setWordWrap(True)
+        self._nothing.hide()
+        self._column.addWidget(self._nothing)
         self._memory = label("", "quiet", body)
         self._memory.setWordWrap(True)
         self._memory.hide()
@@ -64,10 +73,12 @@ class SettingsPanel(QScrollArea):
 
     def _add_section(self, section: str, body: QWidget) -> None:
         metrics = self._theme.metrics
-        self._column.addSpacing(metrics.gap_s)
-        head = QHBoxLayout()
-        head.addWidget(label(translated(section), "group", body), 1)
-        reset = TextButton(self.tr("Reset"), "link", body)
+        heading = QWidget(body)
+        self._headings[section] = heading
+        head = QHBoxLayout(heading)
+        head.setContentsMargins(0, metrics.gap_s, 0, 0)
+        head.addWidget(label(translated(section), "group", heading), 1)
+        reset = TextButton(self.tr("Reset"), "link", heading)
         reset.setAccessibleName(self.tr("Reset {section}").format(section=translated(section)))
         reset.setToolTip(self.tr("Back to the advised values"))
         reset.clicked.connect(lambda: self._reset(section))
@@ -76,7 +87,7 @@ class SettingsPanel(QScrollArea):
         reset.setSizePolicy(policy)
         self._resets[section] = reset
         head.addWidget(reset)
-        self._column.addLayout(head)
+        self._column.addWidget(heading)
         for field in FIELDS:
             if field.section != section or field.name in BESIDE_COMPOSER:
                 continue
@@ -113,6 +124,24 @@ class SettingsPanel(QScrollArea):
                 )
             )
 
+    def begin_search(self) -> None:
+        """Give the keyboard to the search."""
+        self.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self.search.selectAll()
+
+    def _on_search(self, text: str) -> None:
+        """Show the settings that have every word in their name, help or section."""
+        words = text.casefold().split()
+        found = {name for name, row in self.rows.items() if row.speaks_of(words)}
+        for name, row in self.rows.items():
+            row.setVisible(name in found)
+        for section, heading in self._headings.items():
+            heading.setVisible(any(self.rows[name].field.section == section for name in found))
+        self.presets.setVisible(not words)
+        self._memory.setVisible(bool(self._memory.text()) and "context_tokens" in found)
+        self._nothing.setText(self.tr("No setting contains “{text}”.").format(text=text.strip()))
+        self._nothing.setVisible(not found)
+
     def set_can_think(self, can_think: bool) -> None:
         """Whether the model can think at all; settings of the thinking are disabled otherwise."""
         self._can_think = can_think
@@ -123,11 +152,12 @@ class SettingsPanel(QScrollArea):
         """Show what the model needs on this device; in the danger colour if it is too much."""
         self._memory.setText(text)
         set_role(self._memory, "role", "quiet" if fits else "danger")
-        self._memory.setVisible(bool(text))
+        self._memory.setVisible(bool(text) and not self.rows["context_tokens"].isHidden())
 
     def reveal(self, name: str) -> None:
         """Scroll to that setting and give it the keyboard. Raises KeyError if it is not here."""
         row = self.rows[name]
+        self.search.clear()
         # The panel may just have been opened; its rows have their places once it was laid out.
         QTimer.singleShot(0, row, lambda: self.ensureWidgetVisible(row))
         row.input.setFocus(Qt.FocusReason.OtherFocusReason)

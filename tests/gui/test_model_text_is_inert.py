@@ -61,7 +61,7 @@ def test_no_text_of_a_model_loads_a_resource(window, monkeypatch):
 
 
 def test_even_html_put_into_a_text_by_force_gets_no_resource(window):
-    view = RichText(window._theme, "text", scrolls=False)
+    view = RichText(window.theme, "text", scrolls=False)
     kind = QTextDocument.ResourceType.ImageResource.value
     for url in ("file:///etc/hostname", "http://127.0.0.1:9/a.png", "/etc/hostname"):
         assert view.loadResource(kind, QUrl(url)) is None

@@ -1,9 +1,12 @@
 """Settings are made from their declarations; a wrong value says what was expected."""
 
+from dataclasses import replace
+
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPlainTextEdit
 
+from app.chat_view import PresetChoice
 from app.settings import FIELDS, Settings, with_value
 from app.ui.setting_inputs import ChoiceButton, NumberEdit, Switch
 from app.ui.settings_panel import BESIDE_COMPOSER
@@ -170,3 +173,108 @@ def test_settings_from_elsewhere_are_shown_without_being_told_back(window, panel
     window.show_settings(with_value(Settings(), "top_k", 40))
     assert panel.rows["top_k"].input.text() == "40"
     assert told == []
+
+
+def shown_rows(panel):
+    return {name for name, row in panel.rows.items() if not row.isHidden()}
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("temp", {"temperature"}),
+        ("TOP-K", {"top_k"}),
+        ("minutes model", {"idle_unload_minutes"}),
+        ("dark", {"theme"}),
+        ("appearance size", {"font_size"}),
+        ("qqq", set()),
+    ],
+)
+def test_search_shows_the_settings_that_have_every_word(panel, text, found):
+    panel.search.setText(text)
+    assert found <= shown_rows(panel)
+    assert len(shown_rows(panel)) < len(panel.rows) / 2
+    assert bool(found) is bool(shown_rows(panel))
+
+
+def test_an_empty_search_shows_everything_and_esc_empties_it(panel, qtbot):
+    panel.search.setText("temperature")
+    qtbot.keyClick(panel.search, Qt.Key.Key_Escape)
+    assert panel.search.text() == ""
+    assert shown_rows(panel) == set(panel.rows)
+
+
+def test_a_setting_that_is_asked_for_is_shown_in_spite_of_the_search(panel):
+    panel.search.setText("temperature")
+    panel.reveal("font_size")
+    assert "font_size" in shown_rows(panel)
+
+
+def choice(**changes):
+    return replace(PresetChoice(("", "Creative"), "Creative", False), **changes)
+
+
+def menu_words(bar):
+    bar.fill_menu()
+    return {action.text(): action for action in bar.menu.actions() if action.text()}
+
+
+def test_the_bar_says_which_preset_and_whether_the_chat_differs(window, panel):
+    bar = panel.presets
+    window.show_presets(choice())
+    assert bar.button.text() == "Creative"
+    assert bar.changes.isHidden()
+    window.show_presets(choice(edited=True))
+    assert not bar.changes.isHidden()
+
+
+def test_presets_are_chosen_saved_taken_back_and_deleted(window, panel):
+    told = []
+    window.preset_chosen.connect(lambda name: told.append(("choose", name)))
+    window.preset_saved.connect(lambda name: told.append(("save", name)))
+    window.preset_reverted.connect(lambda: told.append(("revert",)))
+    window.preset_deleted.connect(lambda name: told.append(("delete", name)))
+    window.show_presets(choice(edited=True))
+    bar = panel.presets
+    bar.save.click()
+    bar.revert.click()
+    menu_words(bar)["Default"].trigger()
+    menu_words(bar)["Delete"].trigger()
+    assert told == [("save", "Creative"), ("revert",), ("choose", ""), ("delete", "Creative")]
+
+
+def test_a_new_name_is_typed_in_place(window, panel, qtbot):
+    saved, renamed = [], []
+    window.preset_saved.connect(saved.append)
+    window.preset_renamed.connect(lambda old, new: renamed.append((old, new)))
+    window.show_presets(choice())
+    bar = panel.presets
+    menu_words(bar)["Save as a new preset…"].trigger()
+    qtbot.keyClicks(bar.name_edit, "Exact")
+    qtbot.keyClick(bar.name_edit, Qt.Key.Key_Return)
+    menu_words(bar)["Rename…"].trigger()
+    assert bar.name_edit.text() == "Creative"
+    qtbot.keyClicks(bar.name_edit, "Wild")
+    qtbot.keyClick(bar.name_edit, Qt.Key.Key_Return)
+    assert saved == ["Exact"]
+    assert renamed == [("Creative", "Wild")]
+    assert bar.naming.isHidden()
+
+
+def test_esc_gives_a_name_up_and_a_blank_one_is_not_taken(window, panel, qtbot):
+    saved = []
+    window.preset_saved.connect(saved.append)
+    bar = panel.presets
+    bar.begin_naming()
+    qtbot.keyClick(bar.name_edit, Qt.Key.Key_Return)
+    assert not bar.naming.isHidden()
+    qtbot.keyClick(bar.name_edit, Qt.Key.Key_Escape)
+    assert bar.naming.isHidden()
+    assert saved == []
+
+
+def test_the_default_preset_offers_neither_rename_nor_delete(window, panel):
+    window.show_presets(choice(chosen=""))
+    words = menu_words(panel.presets)
+    assert not words["Delete"].isEnabled()
+    assert not words["Rename…"].isEnabled()

@@ -1,0 +1,57 @@
+"""What each key of the window does; `app.ui.shortcuts` says which keys these are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from app.settings import Settings, field_of, with_value
+from app.ui.key_list import KeyList
+
+if TYPE_CHECKING:
+    from app.ui.main_window import MainWindow
+
+
+def actions_of(window: MainWindow) -> dict[str, Callable[[], object]]:
+    """By the names of `shortcuts.KEYS`; the window's parts may be made anew meanwhile."""
+    return {
+        "new_chat": lambda: window.chats.new_chat_requested.emit(),
+        "temporary_chat": lambda: window.chats.temporary_chat_requested.emit(),
+        "find": lambda: _find_chat(window),
+        "composer": lambda: _go_to_composer(window),
+        "stop": window.on_escape,
+        "thinking": window.toggle_thinking,
+        "latest": lambda: window.transcript.jump_to_latest(),
+        "models": lambda: window.header.picker.open_menu(),
+        "list": lambda: window.panels.toggle("left"),
+        "settings": lambda: window.panels.toggle("right"),
+        "find_setting": lambda: _find_setting(window),
+        "zoom_in": lambda: _zoom(window, window.settings.font_size + 1),
+        "zoom_out": lambda: _zoom(window, window.settings.font_size - 1),
+        "zoom_reset": lambda: _zoom(window, Settings().font_size),
+        "keys": lambda: KeyList(window.theme, window).show(),
+    }
+
+
+def _find_chat(window: MainWindow) -> None:
+    if not window.panels.is_shown("left"):
+        window.panels.toggle("left")
+    window.chats.search.setFocus()
+    window.chats.search.selectAll()
+
+
+def _find_setting(window: MainWindow) -> None:
+    if not window.panels.is_shown("right"):
+        window.panels.toggle("right")
+    window.settings_panel.begin_search()
+
+
+def _go_to_composer(window: MainWindow) -> None:
+    window.panels.close_overlays()
+    window.composer.setFocus()
+
+
+def _zoom(window: MainWindow, font_size: int) -> None:
+    field = field_of("font_size")
+    if field.low <= font_size <= field.high:
+        window.change_settings(with_value(window.settings, "font_size", font_size))

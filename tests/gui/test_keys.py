@@ -1,0 +1,136 @@
+"""Keys: defined once, listed whole, and each does what the list says."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QKeySequence, QShortcut
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QLabel
+
+from app.settings import Settings, with_value
+from app.ui import shortcuts
+from app.ui.key_list import KeyList
+from app.ui.shortcuts import KEYS, make_shortcuts, written
+from app.ui.window_keys import actions_of
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def in_use(window, qtbot):
+    window.activateWindow()
+    qtbot.waitUntil(window.isActiveWindow)
+    return window
+
+
+def press(window, keys):
+    """As the keyboard does: to whatever has the focus."""
+    combination = QKeySequence(keys)[0]
+    QTest.keyClick(window, combination.key(), combination.keyboardModifiers())
+
+
+def test_the_window_has_the_keys_of_the_table_and_no_others(window):
+    made = sorted(
+        shortcut.key().toString(QKeySequence.SequenceFormat.PortableText)
+        for shortcut in window.findChildren(QShortcut)
+    )
+    listed = (QKeySequence(keys) for key in KEYS if key.action for keys in key.keys)
+    assert made == sorted(k.toString(QKeySequence.SequenceFormat.PortableText) for k in listed)
+    assert len(set(made)) == len(made), "two actions on one key"
+
+
+def test_no_other_file_defines_a_key():
+    """A shortcut made elsewhere would be missing in the list."""
+    allowed = {"shortcuts.py", "key_list.py"}
+    makers = {"QShortcut", "setShortcut", "setShortcuts"}
+    found = [
+        f"{path.name}:{node.lineno}"
+        for path in sorted((ROOT / "app").rglob("*.py"))
+        if path.name not in allowed
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call)
+        and getattr(node.func, "attr", getattr(node.func, "id", "")) in makers
+    ]
+    assert not found
+
+
+def test_an_action_without_a_key_cannot_be_forgotten(window, monkeypatch):
+    monkeypatch.setattr(shortcuts, "KEYS", KEYS[1:])
+    with pytest.raises(ValueError, match="differ"):
+        make_shortcuts(window, actions_of(window))
+
+
+def test_f1_lists_every_key_with_its_meaning(in_use, qtbot):
+    press(in_use, "F1")
+    listed = in_use.findChild(KeyList)
+    listed.activateWindow()
+    qtbot.waitUntil(listed.isActiveWindow)
+    texts = [each.text() for each in listed.findChildren(QLabel)]
+    for key in KEYS:
+        assert key.meaning in texts
+        assert key.place in texts
+        assert any(written(key.keys[0]) in text for text in texts)
+    assert all(text.strip() for text in texts)
+    press(listed, "Escape")
+    qtbot.waitUntil(lambda: in_use.findChild(KeyList) is None)
+
+
+@pytest.mark.parametrize(
+    ("keys", "size"), [("Ctrl++", 16), ("Ctrl+=", 16), ("Ctrl+-", 14), ("Ctrl+0", 15)]
+)
+def test_zoom_is_the_font_size(in_use, keys, size):
+    if keys == "Ctrl+0":
+        in_use.show_settings(with_value(Settings(), "font_size", 24))
+    told = []
+    in_use.settings_changed.connect(told.append)
+    press(in_use, keys)
+    assert told[-1].font_size == size
+    assert in_use.theme.px("text") == size
+
+
+@pytest.mark.parametrize(("keys", "size"), [("Ctrl++", 28), ("Ctrl+-", 11)])
+def test_zoom_ends_at_the_ends_of_the_setting(in_use, keys, size):
+    in_use.show_settings(with_value(Settings(), "font_size", size))
+    press(in_use, keys)
+    assert in_use.settings.font_size == size
+
+
+def test_search_keys_open_the_panels_they_search(in_use):
+    in_use.panels.restore("left", 0, collapsed=True)
+    in_use.panels.restore("right", 0, collapsed=True)
+    press(in_use, "Ctrl+Shift+F")
+    assert in_use.panels.is_shown("right")
+    assert in_use.focusWidget() is in_use.settings_panel.search
+    press(in_use, "Ctrl+F")
+    assert in_use.panels.is_shown("left")
+    assert in_use.focusWidget() is in_use.chats.search
+    press(in_use, "Ctrl+L")
+    assert in_use.focusWidget() is in_use.composer.edit
+
+
+def test_panels_and_thinking_go_and_come_by_key(in_use):
+    for keys, shown in (
+        ("Ctrl+B", lambda: in_use.panels.is_shown("left")),
+        ("Ctrl+,", lambda: in_use.panels.is_shown("right")),
+        ("Ctrl+T", lambda: in_use.settings.show_thinking),
+    ):
+        before = shown()
+        press(in_use, keys)
+        assert shown() is not before, keys
+        press(in_use, keys)
+        assert shown() is before, keys
+
+
+def test_the_model_menu_opens_by_key_and_is_walked_by_arrows(in_use, qtbot):
+    chosen = []
+    in_use.model_selected.connect(chosen.append)
+    press(in_use, "Ctrl+M")
+    menu = in_use.header.picker.menu
+    qtbot.waitUntil(menu.isVisible)
+    QTest.keyClick(menu, Qt.Key.Key_Down)
+    QTest.keyClick(menu, Qt.Key.Key_Return)
+    assert len(chosen) == 1

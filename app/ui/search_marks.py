@@ -30,10 +30,10 @@ class SearchMarks(QObject):
         self._theme = theme
         self._transcript = transcript
         self._words: tuple[str, ...] = ()
+        self._wanted = ""
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
-        self._timer.setInterval(MARK_MS)
-        self._timer.timeout.connect(self._mark_all)
+        self._timer.timeout.connect(self._on_timer)
         transcript.arranged.connect(self._on_arranged)
         theme.changed.connect(self._mark_anew)
 
@@ -53,12 +53,9 @@ class SearchMarks(QObject):
         if not self._words:
             return False
         held = [e.exchange_id for e in self._transcript.exchanges if self._is_in(e)]
-        if not held:
-            return False
-        self._show(held[0])
-        # Exchanges around it get their true heights only when they are built.
-        QTimer.singleShot(0, self, partial(self._show, held[0]))
-        return True
+        self._wanted = held[0] if held else ""
+        self._show_wanted()
+        return bool(held)
 
     def _is_in(self, exchange: Exchange) -> bool:
         texts = [exchange.question]
@@ -66,15 +63,29 @@ class SearchMarks(QObject):
             texts += [reply.answer, reply.thinking]
         return any(places_of(self._words, text) for text in texts)
 
-    def _show(self, exchange_id: str) -> None:
-        if exchange_id not in self._transcript.exchange_ids:
-            return  # another chat has come meanwhile
+    def _show_wanted(self) -> None:
+        """Go to the place; again, as long as its text is still being drawn."""
+        if self._wanted not in self._transcript.exchange_ids:
+            self._wanted = ""  # another chat has come meanwhile
+            return
+        exchange_id = self._wanted
         widget = self._transcript.exchange_widget(exchange_id)
         widget.bubble.unfold_for(self._words)
         self._mark_all()
-        self._transcript.bring_into_view(exchange_id, self._height_of_hit(widget))
+        height = self._height_of_hit(widget)
+        self._transcript.bring_into_view(exchange_id, height or 0)
+        if height is not None or not widget.is_behind:
+            # A word of another version of the reply has no place to go to.
+            self._wanted = ""
+            # Exchanges around it get their true heights only when they are built.
+            QTimer.singleShot(0, self, partial(self._settle, exchange_id, widget))
 
-    def _height_of_hit(self, widget: ExchangeWidget) -> int:
+    def _settle(self, exchange_id: str, widget: ExchangeWidget) -> None:
+        if exchange_id in self._transcript.exchange_ids and not self._wanted:
+            height = self._height_of_hit(widget) or 0
+            self._transcript.bring_into_view(exchange_id, height)
+
+    def _height_of_hit(self, widget: ExchangeWidget) -> int | None:
         """Where the first mark stands in the exchange; a thinking is scrolled to it."""
         thinking = widget.thinking.view
         texts = [each for each in widget.findChildren(QTextEdit) if each is not thinking]
@@ -88,11 +99,17 @@ class SearchMarks(QObject):
             bar = thinking.verticalScrollBar()
             top = thinking.cursorRect(marks[0].cursor).top()
             bar.setValue(bar.value() + top - thinking.viewport().height() // 3)
-        return widget.card.y() if marks else 0
+        return widget.card.y() if marks else None
 
     def _on_arranged(self) -> None:
         if self._words and not self._timer.isActive():
-            self._timer.start()
+            self._timer.start(0 if self._wanted else MARK_MS)
+
+    def _on_timer(self) -> None:
+        if self._wanted:
+            self._show_wanted()
+        else:
+            self._mark_all()
 
     def _mark_anew(self) -> None:
         for text in self._transcript.findChildren(QTextEdit):

@@ -1,0 +1,168 @@
+"""What was searched for is marked in the list and in the opened chat, which opens there."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import QRect
+from PySide6.QtGui import QImage, QPainter
+from PySide6.QtWidgets import QStyleOptionViewItem, QTextEdit
+
+from app.chat_view import ChatState
+from app.conversation import ConversationSummary
+from engine.api import Channel
+from tests.gui import scenes
+
+
+def marked(window, exchange_id):
+    """All marked words of an exchange, as they are shown."""
+    widget = window.transcript.exchange_widget(exchange_id)
+    return [
+        mark.cursor.selectedText()
+        for text in widget.findChildren(QTextEdit)
+        for mark in text.extraSelections()
+    ]
+
+
+def search(window, text):
+    window.chats.search.setText(text)
+    window.chats.search_changed.emit(text)
+
+
+@pytest.fixture
+def long_chat(window):
+    """Forty exchanges, one of which speaks of violets."""
+
+    def show(place, **changes):
+        exchanges = [scenes.exchange(f"e{n}", f"Question {n}?") for n in range(40)]
+        exchanges[place] = scenes.exchange(f"e{place}", **changes)
+        scenes.show_chat(window, *exchanges)
+
+    return show
+
+
+def is_in_view(window, exchange_id):
+    widget = window.transcript.exchange_widget(exchange_id)
+    view = window.transcript.viewport()
+    top = widget.mapTo(view, widget.rect().topLeft()).y()
+    return top < view.height() and top + widget.height() > 0
+
+
+def test_words_are_marked_in_question_answer_code_and_thinking(window):
+    scenes.scene_done(window)
+    window.transcript.exchange_widget("e1")
+    search(window, "blue RATIO")
+    found = {word.lower() for word in marked(window, "e1")}
+    assert found == {"blue", "ratio"}
+    widget = window.transcript.exchange_widget("e1")
+    assert widget.thinking.view.extraSelections()
+    assert any("ratio" in word for word in marked(window, "e1")), "in the code too"
+
+
+def test_marks_go_with_the_search(window):
+    scenes.scene_done(window)
+    window.transcript.exchange_widget("e1")
+    search(window, "blue")
+    assert marked(window, "e1")
+    search(window, "")
+    assert marked(window, "e1") == []
+
+
+def test_text_that_streams_in_is_marked_too(window, qtbot):
+    scenes.scene_thinking(window)
+    search(window, "zebra")
+    assert marked(window, "e1") == []
+    window.show_chat_state(ChatState.ANSWERING)
+    window.append_delta("e1", Channel.ANSWER, "A zebra has stripes.\n\n", 5)
+    qtbot.waitUntil(lambda: marked(window, "e1") == ["zebra"])
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        {"question": "What of zebras?"},
+        {"answer": "Words.\n\n" * 60 + "Here is the zebra."},
+        {"answer": "Words.\n\n```\nzebra = 1\n```\n"},
+        {"thinking": "Thoughts.\n\n" * 200 + "And a zebra."},
+    ],
+)
+@pytest.mark.parametrize("place", [0, 20])
+def test_a_chat_that_is_opened_from_a_search_opens_where_it_stands(
+    window, long_chat, qtbot, where, place
+):
+    search(window, "zebra")
+    long_chat(place, **where)
+    qtbot.waitUntil(lambda: marked(window, f"e{place}") == ["zebra"])
+    qtbot.wait(100)
+    assert is_in_view(window, f"e{place}")
+    widget = window.transcript.exchange_widget(f"e{place}")
+    [text] = [each for each in widget.findChildren(QTextEdit) if each.extraSelections()]
+    [mark] = text.extraSelections()
+    spot = text.cursorRect(mark.cursor).center()
+    assert text.viewport().rect().contains(spot)
+    spot = text.viewport().mapTo(window.transcript.viewport(), spot)
+    assert window.transcript.viewport().rect().contains(spot), "the word itself is to be seen"
+
+
+def test_a_folded_question_is_unfolded_for_its_word(window, qtbot):
+    search(window, "zebra")
+    scenes.show_chat(window, scenes.exchange("e1", "line\n" * 400 + "zebra"))
+    qtbot.waitUntil(lambda: marked(window, "e1") == ["zebra"])
+
+
+def test_without_a_search_a_chat_opens_at_its_end(window, long_chat):
+    long_chat(3, answer="zebra")
+    assert window.transcript.following
+    search(window, "giraffe")
+    long_chat(3, answer="zebra")
+    assert window.transcript.following, "nothing to go to"
+
+
+def test_very_many_places_do_not_hold_the_window_up(window):
+    scenes.show_chat(window, scenes.exchange("e1", "q?", answer="the " * 5_000))
+    search(window, "the")
+    assert len(marked(window, "e1")) <= 1_100
+
+
+def drawn(window, theme, text, words):
+    """One line of the list as an image."""
+    painter_of_rows = window.chats.list.itemDelegate()
+    painter_of_rows.words = words
+    window.show_conversations([ConversationSummary("c", text, 0.0)], None)
+    painter_of_rows.words = words
+    image = QImage(300, 40, QImage.Format.Format_RGB32)
+    image.fill(theme.color("window"))
+    option = QStyleOptionViewItem()
+    option.rect = QRect(0, 0, 300, 40)
+    painter = QPainter(image)
+    painter_of_rows.paint(painter, option, window.chats.list.model().index(1, 0))
+    painter.end()
+    return image
+
+
+def columns_of(image, color):
+    return [
+        x
+        for x in range(image.width())
+        if any(image.pixelColor(x, y) == color for y in range(image.height()))
+    ]
+
+
+@pytest.mark.parametrize("title", ["the zebra of mine", "家 🙂 zebra", "צפה zebra שלום"])
+def test_a_line_of_the_list_has_its_words_marked(window, theme, title):
+    color = theme.color("selection")
+    assert columns_of(drawn(window, theme, title, ()), color) == []
+    columns = columns_of(drawn(window, theme, title, ("zebra",)), color)
+    assert columns
+    assert columns[-1] - columns[0] < 60, "the word, not the line"
+
+
+def test_the_line_of_what_was_found_stands_below_the_title(window):
+    window.chats.search.setText("zebra")
+    window.show_conversations(
+        [ConversationSummary("c", "Title", 0.0, "…of the zebra in the zoo")], None
+    )
+    chats = window.chats.list
+    row = chats.visualItemRect(chats.item(1)).height()
+    window.chats.search.setText("")
+    window.show_conversations([ConversationSummary("c", "Title", 0.0)], None)
+    assert row > chats.visualItemRect(chats.item(1)).height()

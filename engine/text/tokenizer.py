@@ -7,11 +7,12 @@ become a control id; control ids come from the template's own literals alone.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import tokenizers
+import tokenizers.models
 
 from engine.api import ChatMessage, ReplyPrefix, ThinkingParams
 from engine.errors import BadModelFile
@@ -26,6 +27,16 @@ from engine.text.tokenizer_definition import TokenizerDefinition, pieces_by_id
 
 if TYPE_CHECKING:
     from engine.models.gguf_file import GgufFile
+
+
+_BPE_OPTIONS = (
+    "unk_token",
+    "continuing_subword_prefix",
+    "end_of_word_suffix",
+    "fuse_unk",
+    "byte_fallback",
+    "ignore_merges",
+)
 
 
 class Tokenizer:
@@ -48,6 +59,7 @@ class Tokenizer:
         self._named_tokens = dict(definition.named_tokens)
         self._literals = ControlLiterals(definition.control_tokens)
         self._control_literals = {t.token_id: t.literal for t in definition.control_tokens}
+        self._bytes: dict[int, bytes] = {}
         self._vocabulary = definition.vocabulary
         self._plain = _plain_tokenizer(definition)
         self._template = ChatTemplate(definition.chat_template, definition.origin)
@@ -138,6 +150,12 @@ class Tokenizer:
 
     def token_bytes(self, token_id: int) -> bytes:
         """UTF-8 bytes that a token stands for, a control token's literal; b"" for no token."""
+        known = self._bytes.get(token_id)
+        if known is None:
+            known = self._bytes[token_id] = self._spelled(token_id)
+        return known
+
+    def _spelled(self, token_id: int) -> bytes:
         if not 0 <= token_id < len(self._pieces):
             return b""
         literal = self._control_literals.get(token_id)
@@ -229,6 +247,7 @@ def as_bad_file(origin: str, error: BaseException) -> BaseException:
 def _plain_tokenizer(definition: TokenizerDefinition) -> tokenizers.Tokenizer:
     """The tokenizer without any added token: whatever it reads is text."""
     model = definition.document["model"]
+    assert isinstance(model, dict)
     document = {
         **definition.document,
         # Truncation would cut prompts silently; dropout would make encoding random.
@@ -236,9 +255,33 @@ def _plain_tokenizer(definition: TokenizerDefinition) -> tokenizers.Tokenizer:
         "padding": None,
         "added_tokens": [],
         "post_processor": None,
-        "model": {**model, "dropout": None} if isinstance(model, dict) else model,
+        "model": {"type": "BPE", "vocab": {}, "merges": []},
     }
     try:
-        return tokenizers.Tokenizer.from_str(json.dumps(document, ensure_ascii=False))
+        tokenizer = tokenizers.Tokenizer.from_str(json.dumps(document, ensure_ascii=False))
+        # Not by way of JSON: writing and reading some 10 MB again takes longer than all the rest.
+        tokenizer.model = tokenizers.models.BPE(
+            vocab=dict(definition.vocabulary),
+            merges=_merges(model.get("merges", ())),
+            **{name: model[name] for name in _BPE_OPTIONS if model.get(name) is not None},
+        )
     except BaseException as error:  # noqa: BLE001 (a Rust panic is no Exception)
         raise as_bad_file(definition.origin, error) from None
+    return tokenizer
+
+
+def _merges(entries: Iterable[object]) -> list[tuple[str, str]]:
+    """The two pieces of each merge, which old files write with a blank between them."""
+    # Compared by type alone: there are 150,000 of them, and whoever loads a model waits.
+    merges: list[Any] = [tuple(e) if type(e) is list else _split_merge(e) for e in entries]
+    if any(len(merge) != 2 for merge in merges):
+        message = "merges: expected two pieces each"
+        raise ValueError(message)
+    return merges
+
+
+def _split_merge(entry: object) -> tuple[str, ...]:
+    if not isinstance(entry, str):
+        message = f"merges: expected two pieces, found {entry!r:.80}"
+        raise TypeError(message)
+    return tuple(entry.split(" "))

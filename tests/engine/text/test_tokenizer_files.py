@@ -107,6 +107,11 @@ def _changed(path: tuple[str, ...], value: object) -> Callable[[Document], None]
         _changed(("model", "vocab", "a"), 10**12),
         _changed(("model", "vocab", "a"), 98),
         _changed(("model", "merges"), [["nosuch", "pair"]]),
+        _changed(("model", "merges"), [["h"]]),
+        _changed(("model", "merges"), ["h e l"]),
+        _changed(("model", "merges"), [{"h": "e"}]),
+        _changed(("model", "merges"), [[1, 2]]),
+        _changed(("model", "merges"), 5),
         _changed(("model", "merges"), "x"),
         # The library panics at a merge that is longer than any entry.
         _changed(("model", "merges"), [["h", "e"], ["he", "h"]]),

@@ -116,6 +116,7 @@ def test_without_thinking_the_answer_comes_at_once(engine):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_the_suggested_prompts_are_answered_right_when_sampled_as_the_app_does(engine):
     expected = dict(suggestions())
     asked = [Conversation(Problem("any", ("any",), q, "", ""), ()) for q in expected]
@@ -132,6 +133,7 @@ def test_the_suggested_prompts_are_answered_right_when_sampled_as_the_app_does(e
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_thinking_makes_held_out_answers_right(engine):
     conversations = held_out(20, 8)
     scores = {}
@@ -146,6 +148,7 @@ def test_thinking_makes_held_out_answers_right(engine):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_sampled_replies_end_by_themselves(engine):
     score = Score()
     for conversation, reply in replies(engine, held_out(21, 8), thinks=True, temperature=0.6):

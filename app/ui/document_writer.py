@@ -8,11 +8,11 @@ from typing import Literal, assert_never
 from PySide6.QtCore import Qt
 from PySide6.QtGui import (
     QBrush,
-    QColor,
     QFont,
     QTextBlockFormat,
     QTextCharFormat,
     QTextCursor,
+    QTextFormat,
     QTextFrameFormat,
     QTextLength,
     QTextListFormat,
@@ -41,6 +41,9 @@ from app.ui.formula_source import NoImage
 from app.ui.theme import Theme
 
 LINE_SEPARATOR = "\u2028"
+INVISIBLE = "\u200b"
+"""Stands in the block of a rule."""
+
 _ALIGNMENTS = {
     "center": Qt.AlignmentFlag.AlignHCenter,
     "right": Qt.AlignmentFlag.AlignRight,
@@ -91,7 +94,7 @@ class DocumentWriter:
             case Listing():
                 self._write_listing(cursor, block, indent)
             case Quote():
-                self._write_quote(cursor, block)
+                self._write_quote(cursor, block, indent)
             case Table():
                 self._write_table(cursor, block)
             case Rule():
@@ -201,23 +204,36 @@ class DocumentWriter:
     def _insert_formula(
         self, cursor: QTextCursor, tex: str, text_format: QTextCharFormat, *, display: bool
     ) -> None:
-        """The picture, or its text where it is still being drawn or cannot be."""
-        found = self._theme.formulas.ask(tex, text_format.font().pixelSize(), display)
+        """The picture, a readable text while it is being drawn, or its source if it cannot be."""
+        size = text_format.font().pixelSize()
+        found = self._theme.formulas.ask(tex, size, display)
+        if found is not NoImage.COMING:
+            self.insert_drawn(cursor, found, tex, text_format, display=display)
+            return
+        text_format.setFontItalic(True)
+        begin = cursor.position()
+        text = (formula_as_text(tex) or tex).replace("\n", LINE_SEPARATOR)
+        cursor.insertText(text, waiting_format(text_format))
+        self.awaited.append(AwaitedRun(begin, cursor.position() - begin, tex, size, display))
+
+    def insert_drawn(
+        self,
+        cursor: QTextCursor,
+        found: FormulaImage | Literal[NoImage.IMPOSSIBLE],
+        tex: str,
+        text_format: QTextCharFormat,
+        *,
+        display: bool,
+    ) -> None:
+        """The picture, or the source as it was written; replaces what the cursor selects."""
         if isinstance(found, FormulaImage):
             drawn = formula_format(text_format, tex, display, found)
             cursor.insertText(OBJECT_CHARACTER, drawn)
             return
-        text_format.setFontItalic(True)
-        text = (formula_as_text(tex) or tex).replace("\n", LINE_SEPARATOR)
-        if found is NoImage.COMING:
-            text_format = waiting_format(text_format, tex, display)
-            begin = cursor.position()
-            cursor.insertText(text, text_format)
-            size = text_format.font().pixelSize()
-            run = AwaitedRun(begin, cursor.position() - begin, tex, size, display)
-            self.awaited.append(run)
-            return
-        cursor.insertText(text, text_format)
+        source = QTextCharFormat(text_format)
+        source.setFont(self._char_format("code").font())
+        mark = "$$" if display else "$"
+        cursor.insertText(f"{mark}{tex}{mark}".replace("\n", LINE_SEPARATOR), source)
 
     def _write_listing(self, cursor: QTextCursor, block: Listing, indent: int) -> None:
         step = self._theme.metrics.list_indent
@@ -284,7 +300,7 @@ class DocumentWriter:
                 self._insert_spans(inner, spans, base)
         self._leave_table(cursor, table)
 
-    def _write_quote(self, cursor: QTextCursor, block: Quote) -> None:
+    def _write_quote(self, cursor: QTextCursor, block: Quote, indent: int) -> None:
         """A table of two cells, the left one a coloured line: Qt has no such border for blocks."""
         metrics = self._theme.metrics
         table_format = QTextTableFormat()
@@ -293,10 +309,12 @@ class DocumentWriter:
         table_format.setCellPadding(0)
         table_format.setTopMargin(metrics.gap_xs)
         table_format.setBottomMargin(metrics.gap_s)
+        table_format.setLeftMargin(indent)
+        # All the room, so that a right-to-left quote stands on the right.
         table_format.setColumnWidthConstraints(
             [
                 QTextLength(QTextLength.Type.FixedLength, metrics.quote_line),
-                QTextLength(QTextLength.Type.VariableLength, 0),
+                QTextLength(QTextLength.Type.PercentageLength, 100),
             ]
         )
         table = cursor.insertTable(1, 2, table_format)
@@ -319,21 +337,19 @@ class DocumentWriter:
         self._flatten(cursor)
 
     def _write_rule(self, cursor: QTextCursor) -> None:
+        """Qt's own ruler: a block whose background is a line gets it in the wrong place."""
         block_format = self._block_format(0)
-        block_format.setTopMargin(self._theme.metrics.gap_s)
+        block_format.setLineHeight(0, QTextBlockFormat.LineHeightTypes.SingleHeight.value)
+        width = QTextLength(QTextLength.Type.PercentageLength, 100)
+        block_format.setProperty(QTextFormat.Property.BlockTrailingHorizontalRulerWidth, width)
         block_format.setBackground(QBrush(self._theme.color("line")))
         self._begin(cursor, block_format)
         # A character, so that the next block does not take this one for an unused one.
-        thin = QTextCharFormat(self._char_format())
+        thin = self._char_format()
         font = QFont(thin.font())
         font.setPixelSize(self._theme.metrics.border)
         thin.setFont(font)
-        thin.setForeground(QBrush(QColor(Qt.GlobalColor.transparent)))
-        cursor.insertText(LINE_SEPARATOR, thin)
-        block_format.setLineHeight(
-            self._theme.metrics.border, QTextBlockFormat.LineHeightTypes.FixedHeight.value
-        )
-        cursor.setBlockFormat(block_format)
+        cursor.insertText(INVISIBLE, thin)
 
     def _flatten(self, cursor: QTextCursor) -> None:
         """Make the empty block after a table take no room."""

@@ -47,21 +47,19 @@ def formula_format(
     return text_format
 
 
-def waiting_format(base: QTextCharFormat, tex: str, display: bool) -> QTextCharFormat:
+def waiting_format(base: QTextCharFormat) -> QTextCharFormat:
     """Format of the readable text that stands for a formula while it is being drawn."""
     text_format = QTextCharFormat(base)
-    text_format.setProperty(_TEX, tex)
-    text_format.setProperty(_DISPLAY, display)
     # A number of its own, so that Qt does not join two of them into one run of text.
     text_format.setProperty(_WAITS, next(_serials))
     return text_format
 
 
 def without_waiting(text_format: QTextCharFormat) -> QTextCharFormat:
-    """The format of a formula that turned out impossible to draw: its text stays."""
+    """The format of the text around a formula that was waited for."""
     settled = QTextCharFormat(text_format)
-    for name in (_TEX, _DISPLAY, _WAITS):
-        settled.clearProperty(name)
+    settled.clearProperty(_WAITS)
+    settled.setFontItalic(False)
     return settled
 
 

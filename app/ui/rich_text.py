@@ -11,14 +11,12 @@ from PySide6.QtGui import QTextCursor, QTextOption, QWheelEvent
 from PySide6.QtWidgets import QFrame, QTextBrowser, QWidget
 
 from app.render.blocks import Block, Paragraph
-from app.render.formulas import FormulaImage
 from app.ui.controls import wrap_mode_for
-from app.ui.document_writer import LINE_SEPARATOR, AwaitedRun, DocumentWriter
+from app.ui.document_writer import INVISIBLE, LINE_SEPARATOR, AwaitedRun, DocumentWriter
 from app.ui.formula_object import (
     FORMULA_OBJECT,
     OBJECT_CHARACTER,
     FormulaObject,
-    formula_format,
     formula_source,
     without_waiting,
 )
@@ -132,34 +130,20 @@ class RichText(QTextBrowser):
                 still.append(run)
                 continue
             settled += 1
-            shrunk = self._settle(cursor, run, found)
+            cursor.setPosition(run.begin)
+            cursor.setPosition(run.begin + run.length, QTextCursor.MoveMode.KeepAnchor)
+            text_format = without_waiting(cursor.charFormat())
+            self._writer.insert_drawn(cursor, found, run.tex, text_format, display=run.display)
+            grown = cursor.position() - run.begin - run.length
             if run.begin < self._fixed_end:
-                self._fixed_end -= shrunk
-            shift -= shrunk
+                self._fixed_end += grown
+            shift += grown
         cursor.endEditBlock()
         self._awaited = still
         if settled == MOST_SETTLED:
             self._theme.formulas.tell_again()
         if settled:
             self.formulas_drawn.emit()
-
-    def _settle(
-        self,
-        cursor: QTextCursor,
-        run: AwaitedRun,
-        found: FormulaImage | Literal[NoImage.IMPOSSIBLE],
-    ) -> int:
-        """Give the text its last form; returns by how many characters it shrank."""
-        cursor.setPosition(run.begin)
-        cursor.setPosition(run.begin + run.length, QTextCursor.MoveMode.KeepAnchor)
-        text_format = without_waiting(cursor.charFormat())
-        if found is NoImage.IMPOSSIBLE:
-            cursor.setCharFormat(text_format)
-            return 0
-        text_format.setFontItalic(False)
-        drawn = formula_format(text_format, run.tex, run.display, found)
-        cursor.insertText(OBJECT_CHARACTER, drawn)
-        return run.length - 1
 
     def _put_cursor_back(self, anchor: int, position: int) -> None:
         """Leave the reader's selection as it was; text that is inserted pushes the cursor along."""
@@ -203,6 +187,8 @@ class RichText(QTextBrowser):
         begin = cursor.selectionStart()
         pieces = []
         for offset, char in enumerate(cursor.selectedText()):
+            if char == INVISIBLE:
+                continue
             if char == OBJECT_CHARACTER:
                 probe = QTextCursor(self.document())
                 probe.setPosition(begin + offset + 1)

@@ -20,6 +20,8 @@ from app.conversation import Reply, ReplyStatus
 from tests.app.blocking_engine import BlockingEngine, Moment, texts_before
 from tests.app.test_application import Runner
 
+pytestmark = pytest.mark.slow
+
 ENGINES: list[BlockingEngine] = []
 """Those of the running test; one that still stood would keep the app from ending."""
 

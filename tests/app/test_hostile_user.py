@@ -1,0 +1,114 @@
+"""The real window, the demo model on the processor, and a user with quick hands: nothing breaks,
+no question is lost, and in the end all is quiet.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from app.application import Application
+from app.chat_view import ChatState
+from app.conversation import ReplyStatus
+from app.engine_builder import build_engine
+from app.self_test import self_test_model
+from app.settings import Settings, with_value
+from app.settings_file import Profile, save_profile
+from tests.app.hostile_user import HostileUser
+from tests.app.test_application import Runner
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+
+STEPS = int(os.environ.get("THINKPANE_HOSTILE_STEPS", "150"))
+SEEDS = int(os.environ.get("THINKPANE_HOSTILE_SEEDS", "3"))
+"""Actions of one run, and how many runs; the app is closed in the middle of things and started again after a third."""
+
+
+@pytest.fixture
+def runner(qtbot: QtBot, tmp_path: Path) -> Iterator[Runner]:
+    made = Runner(qtbot, tmp_path / "profile")
+    settings = with_value(Settings(), "device", "cpu")
+    settings = with_value(settings, "context_tokens", 512)
+    save_profile(made.paths.settings_file, Profile(settings))
+    yield made
+    for application in list(made.running):
+        made.close(application)
+
+
+def start(runner: Runner) -> Application:
+    paths = runner.paths
+    factory = partial(build_engine, paths.models_dir, paths.kernel_cache_dir)
+    app = runner.start(models=(self_test_model(),), factory=factory)
+    app.window.activateWindow()
+    runner.qtbot.waitExposed(app.window)
+    return app
+
+
+def assert_alive(user: HostileUser) -> None:
+    """What holds after every action."""
+    chats, chat = user.app.chats, user.app.chat
+    for exchange in chats.shown.exchanges:
+        for reply in exchange.replies:
+            running = reply.status is ReplyStatus.RUNNING
+            assert not running or chat.is_busy(chats.shown_id), ("runs for ever", user.log)
+
+
+def rows(runner: Runner, query: str) -> list[tuple[str, ...]]:
+    with closing(sqlite3.connect(runner.paths.database_file)) as database:
+        return database.execute(query).fetchall()
+
+
+def check_nothing_is_lost(runner: Runner, asked: list[str]) -> None:
+    """After closing: every question is stored in one branch or another, and nothing runs."""
+    stored = {question for (question,) in rows(runner, "SELECT question FROM exchange")}
+    assert sorted(set(asked) - stored) == [], "lost questions"
+    unanswered = rows(
+        runner,
+        "SELECT question FROM exchange e WHERE NOT EXISTS "
+        "(SELECT 1 FROM reply r WHERE r.exchange_id = e.id)",
+    )
+    assert unanswered == []
+    assert rows(runner, "SELECT reply_id FROM reply WHERE status = 'running'") == []
+
+
+@pytest.mark.parametrize("seed", range(1, SEEDS + 1))
+def test_quick_hands_break_nothing_and_lose_nothing(runner, seed, caplog):
+    app = start(runner)
+    user = HostileUser(app, seed)
+    with caplog.at_level(logging.WARNING):
+        for step in range(STEPS):
+            user.act()
+            assert_alive(user)
+            if step % (STEPS // 3) == STEPS // 3 - 1:
+                runner.close(app)
+                check_nothing_is_lost(runner, user.asked)
+                user.app = app = start(runner)
+        # At rest: what still runs is stopped, the model loads, and the last question is answered.
+        user.change_to(with_value(Settings(), "device", "cpu"))
+        user.new_chat()
+        runner.wait(lambda: not app.chats.shown.exchanges)
+        user.send()
+        runner.qtbot.waitUntil(
+            lambda: (
+                (reply := runner.reply(app)) is not None and reply.status is not ReplyStatus.RUNNING
+            ),
+            timeout=120_000,
+        )
+        reply = runner.reply(app)
+        assert reply is not None
+        assert reply.status is ReplyStatus.DONE, reply.error_text
+        assert app.chat.state_of(app.chats.shown_id) is ChatState.IDLE
+        assert not any(app.chat.is_busy(chat) for chat in user.chats())
+        assert app.window.composer.send.isVisible()
+        runner.close(app)
+    check_nothing_is_lost(runner, user.asked)
+    troubles = [record.getMessage() for record in caplog.records if record.name.startswith("app")]
+    assert troubles == [], user.log

@@ -36,6 +36,7 @@ class EmptyChat(QScrollArea):
         self._temporary = False
         metrics = theme.metrics
         self.setObjectName("transcript")
+        self.setAccessibleName(self.tr("Suggestions"))
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setWidgetResizable(True)
         body = QWidget()

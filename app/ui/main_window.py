@@ -12,7 +12,7 @@ from PySide6.QtCore import QEvent, QRect, QSignalBlocker, Qt
 from PySide6.QtGui import QCloseEvent, QResizeEvent
 from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
-from app.chat_view import ChatState, ModelChoice, Notice, PresetChoice, Status
+from app.chat_view import Attachment, ChatState, ModelChoice, Notice, PresetChoice, Status
 from app.conversation import Conversation, ConversationSummary, Exchange
 from app.settings import Settings, WindowState, with_value
 from app.ui.chat_side import ChatSide
@@ -20,6 +20,7 @@ from app.ui.composer import Composer
 from app.ui.conversation_list import ConversationList
 from app.ui.desktop_notice import DesktopNotice
 from app.ui.empty_chat import EmptyChat
+from app.ui.file_drop import FileDrop
 from app.ui.header_bar import HeaderBar
 from app.ui.intentions import Intentions
 from app.ui.notice_bar import NoticeBar
@@ -28,6 +29,7 @@ from app.ui.search_marks import SearchMarks
 from app.ui.settings_panel import SettingsPanel
 from app.ui.shortcuts import make_shortcuts
 from app.ui.side_panels import SidePanels
+from app.ui.spoken_reply import SpokenReply
 from app.ui.status_bar import StatusBar
 from app.ui.tab_order import move_focus
 from app.ui.theme import Theme
@@ -51,6 +53,7 @@ class MainWindow(Intentions):
         self._settings = Settings()
         self._state = ChatState.IDLE
         self._desktop = DesktopNotice(theme, self)
+        self._spoken = SpokenReply(self)
         self.setObjectName("window")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.setWindowTitle(self.tr("Thinkpane"))
@@ -109,9 +112,10 @@ class MainWindow(Intentions):
         composer, transcript = self.composer, self.transcript
         marks = SearchMarks(self.theme, transcript)
         self._chat_side = ChatSide(self, self.chats, marks, self._leave_chat)
+        self._file_drop = FileDrop(self, composer)
         # What a part wants under a name of ours is ours to want.
         for part, names in (
-            (composer, "submitted stop_requested draft_changed"),
+            (composer, "submitted stop_requested draft_changed files_dropped attachment_removed"),
             (transcript, "answer_now_requested regenerate_requested edit_requested"),
             (transcript, "continue_requested reply_edited reply_chosen question_chosen"),
             (self.header.picker, "model_selected add_model_requested remove_model_requested"),
@@ -159,6 +163,10 @@ class MainWindow(Intentions):
         self._chat_side.on_shown(conversation)
         self.composer.setFocus()
 
+    def show_attachments(self, attachments: Sequence[Attachment]) -> None:
+        """Show the files that go with the next question."""
+        self.composer.show_attachments(attachments)
+
     def show_exchange(self, exchange: Exchange) -> None:
         """Add an exchange, or replace what is shown of it."""
         self._show_page(True)
@@ -171,6 +179,7 @@ class MainWindow(Intentions):
     def append_delta(self, exchange_id: str, channel: Channel, text: str, token_count: int) -> None:
         """Add streamed text."""
         self.transcript.append_delta(exchange_id, channel, text, token_count)
+        self._spoken.take(channel, text)
 
     def show_prefill(self, exchange_id: str, done_tokens: int, total_tokens: int) -> None:
         """Show how much of the prompt has been read."""
@@ -188,6 +197,7 @@ class MainWindow(Intentions):
         if state is ChatState.IDLE:
             self.hide_notice("kept_back")
         self.transcript.show_state(state)
+        self._spoken.on_state(state)
 
     def show_models(self, choices: Sequence[ModelChoice], active_id: str | None) -> None:
         """Fill the model picker."""

@@ -8,7 +8,7 @@ import pytest
 from tests.demo_model.fresh_app import FreshApp
 from tests.real.driven_app import PATIENCE_S, wait_for
 
-pytestmark = [pytest.mark.real, pytest.mark.screen, pytest.mark.timeout(5 * PATIENCE_S)]
+pytestmark = [pytest.mark.screen, pytest.mark.timeout(5 * PATIENCE_S)]
 
 
 @pytest.fixture

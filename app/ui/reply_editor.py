@@ -29,6 +29,7 @@ class ReplyEditor(QWidget):
         self._channel = Channel.ANSWER
         metrics = theme.metrics
         self._title = label("", "strong", self)
+        self._title.setFixedHeight(metrics.pane_header_height)
         self._hint = label("", "quiet", self)
         self._hint.setWordWrap(True)
         self._edit = InlineEditor(self)
@@ -42,7 +43,8 @@ class ReplyEditor(QWidget):
         self._cancel = TextButton(self.tr("Cancel"), "plain", self)
         self._cancel.clicked.connect(self.close_editor)
         column = QVBoxLayout(self)
-        column.setContentsMargins(metrics.gap_l, metrics.gap_m, metrics.gap_l, metrics.gap_m)
+        left = metrics.gap_l + metrics.gap_xs
+        column.setContentsMargins(left, metrics.gap_m, metrics.gap_l, metrics.gap_m)
         column.setSpacing(metrics.gap_s)
         column.addWidget(self._title)
         column.addWidget(self._hint)

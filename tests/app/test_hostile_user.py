@@ -28,8 +28,9 @@ from tests.app.test_application import Runner
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 STEPS = int(os.environ.get("THINKPANE_HOSTILE_STEPS", "150"))
+"""Actions of one run; after each third the app is closed in the middle of things."""
+
 SEEDS = int(os.environ.get("THINKPANE_HOSTILE_SEEDS", "3"))
-"""Actions of one run, and how many runs; the app is closed in the middle of things and started again after a third."""
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from PySide6.QtWidgets import QApplication
 from app.settings import Settings, WindowState, with_value
 from app.ui.main_window import MainWindow
 from app.ui.theme import Theme
-from tests.gui import demo_scenes, scenes
+from tests.gui import demo_scenes, doing_scenes, scenes
 from tests.gui.wizard_screenshots import wizard_screenshots
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -72,6 +72,10 @@ SHOTS = (
     Shot("settings-dark", scenes.scene_settings, "dark", height=1000),
     Shot("search-light", scenes.scene_search, settings_open=False),
     Shot("no-gpu-light", scenes.scene_no_gpu, settings_open=False),
+    Shot("loop-light", doing_scenes.scene_loop, settings_open=False),
+    Shot("edit-answer-dark", doing_scenes.scene_edit_answer, "dark", settings_open=False),
+    Shot("edit-thinking-light", doing_scenes.scene_edit_thinking),
+    Shot("nearly-full-light", doing_scenes.scene_nearly_full, settings_open=False),
     Shot("deleted-dark", scenes.scene_deleted, "dark", settings_open=False),
     Shot("hidden-thinking-light", scenes.scene_hidden, settings_open=False),
     Shot("overlay-light", scenes.scene_list_open, width=860, height=700),

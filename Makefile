@@ -53,10 +53,11 @@ test-real: fetch-smollm2
 test-gpu:
 	$(PY) -m pytest -c tests/gpu/pytest.ini --rootdir . tests/gpu
 
-# ARGS: cpu or cuda, a model folder, options; PY=python3 as above.
+# Without ARGS all speeds of random weights, into tests/bench/results; ARGS: options of engine.bench, or cpu, cuda or gemm and theirs.
+# PY=python3 as above.
 bench:
 	@[ $(PY) != .venv/bin/python ] || $(ENSURE) test
-	$(PY) -m tests.bench $(ARGS)
+	$(PY) -m tests.bench $(or $(ARGS),--json tests/bench/results/)
 
 golden:
 	@$(ENSURE) oracle

@@ -12,11 +12,10 @@ import argparse
 import os
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
-from engine.bench.random_model import shape_config, shape_names, write_random_model
+from engine.bench.random_model import DEFAULT_SHAPE, model_or_random, shape_names
 from engine.bench.result import BenchError
 from engine.bench.session import Session
 from engine.errors import EngineError
@@ -36,7 +35,7 @@ def build_parser() -> argparse.ArgumentParser:
     which.add_argument(
         "--random",
         choices=shape_names(),
-        default="qwen3-0.6b",
+        default=DEFAULT_SHAPE,
         help="random weights in this shape (the default)",
     )
     parser.add_argument("--json", type=Path, help="file or folder of the result")
@@ -54,23 +53,13 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-@contextmanager
-def model_folder(asked: argparse.Namespace) -> Iterator[Path]:
-    """The model that is asked for, or a temporary folder of random weights (1.2 GB)."""
-    if asked.model is not None:
-        yield asked.model
-        return
-    with tempfile.TemporaryDirectory(prefix="thinkpane-bench-") as folder:
-        config = shape_config(asked.random, asked.layers)
-        yield write_random_model(Path(folder) / f"random-{asked.random}", config, asked.tokenizer)
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print and write; the exit code."""
     asked = build_parser().parse_args(arguments)
     command = "python -m engine.bench " + " ".join(sys.argv[1:] if arguments is None else arguments)
     try:
-        with model_folder(asked) as model, tempfile.TemporaryDirectory() as scratch:
+        random = model_or_random(asked.model, asked.random, asked.layers, asked.tokenizer)
+        with random as model, tempfile.TemporaryDirectory() as scratch:
             session = Session(
                 model=model,
                 device=asked.device,

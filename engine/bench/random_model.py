@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import json
 import shutil
+import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +26,8 @@ from engine.models.weights import WeightPart, weight_blocks
 from engine.text.tokenizer import Tokenizer
 
 CATALOG = Path(__file__).resolve().parents[2] / "resources" / "catalog"
+
+DEFAULT_SHAPE = "qwen3-0.6b"
 
 SPREAD = 0.02
 """Standard deviation of a matrix, as transformers initialises one."""
@@ -43,6 +47,22 @@ def shape_config(name: str, layers: int | None = None) -> dict[str, object]:
     path = CATALOG / name / "config.json"
     config = read_json_object(path, _CONFIG_LIMIT_BYTES, "the shape of the random model")
     return {**config, **({} if layers is None else {"num_hidden_layers": layers})}
+
+
+@contextmanager
+def model_or_random(
+    path: Path | None,
+    name: str = DEFAULT_SHAPE,
+    layers: int | None = None,
+    tokenizer: Path | None = None,
+) -> Iterator[Path]:
+    """`path`, or a temporary folder of random weights in the shape of a model of the catalog."""
+    if path is not None:
+        yield path
+        return
+    with tempfile.TemporaryDirectory(prefix="thinkpane-bench-") as folder:
+        config = shape_config(name, layers)
+        yield write_random_model(Path(folder) / f"random-{name}", config, tokenizer)
 
 
 def write_random_model(

@@ -17,10 +17,10 @@ import numpy as np
 import threadpoolctl
 
 from engine.api import Detail, GenerationControl, SamplingParams
+from engine.bench.random_model import model_or_random
 from engine.cpu import cpu_backend
 from engine.cpu.cpu_backend import CpuBackend, cpu_weight_dtype
 from engine.models.model_files import ModelFiles, open_model
-from tests.bench.random_model import model_or_random
 
 
 def read_gigabytes_per_second() -> float:
@@ -80,7 +80,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--tokens", type=int, default=32)
     parser.add_argument("--prompt", type=int, default=128)
     asked = parser.parse_args(arguments)
-    with model_or_random(asked.model, asked.layers) as path:
+    with model_or_random(asked.model, layers=asked.layers) as path:
         files = open_model(path)
         config = files.config
         print(

@@ -1,13 +1,14 @@
 """Times every entry point of gemm.cu, and cuBLAS, on a model's four products: one table.
 
-`python -m tests.bench.bench_gemm FOLDER`; microseconds, medians, one card, which is named. The
-rule by which `Ops.gemm` picks a tile comes from this table.
+`python -m tests.bench gemm [MODEL]`; microseconds, medians, one card, which is named. The rule by
+which `Ops.gemm` picks a tile comes from this table.
 """
 
 from __future__ import annotations
 
+import argparse
 import statistics
-import sys
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import cupy
 import numpy as np
 
 from engine.api import GenerationControl
+from engine.bench.random_model import model_or_random
 from engine.cuda.cuda_backend import CudaBackend
 from engine.cuda.ops import GEMM_TILES
 from engine.cuda.prefill_product import find_cublas
@@ -38,8 +40,15 @@ def microseconds(call, stream) -> float:
     return statistics.median(times)
 
 
-def main() -> None:
-    backend = CudaBackend(open_model(Path(sys.argv[1])), 1024, use_cublas=False)
+def main(arguments: Sequence[str]) -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.bench gemm", description=__doc__)
+    parser.add_argument("model", type=Path, nargs="?", help="default: random weights")
+    with model_or_random(parser.parse_args(arguments).model) as model:
+        measure(model)
+
+
+def measure(model: Path) -> None:
+    backend = CudaBackend(open_model(model), 1024, use_cublas=False)
     for _ in backend.load(GenerationControl()):
         pass
     forward, ops, stream = backend._forward, backend._forward._ops, backend._stream
@@ -69,7 +78,3 @@ def main() -> None:
                 figures = [microseconds(call, stream) for call in calls]
                 texts = " | ".join(f"{figure:.1f}" for figure in figures)
                 print(f"| {name} | {n} | {k} | {rows} | {ops.gemm_entry(rows, n)} | {texts} |")
-
-
-if __name__ == "__main__":
-    main()

@@ -17,6 +17,7 @@ from PySide6.QtCore import QObject, QTimer, Slot
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 
+from app.attachments import Attachments
 from app.background import GuiCalls, JobRunner
 from app.chat_controller import ChatController, ChatPorts
 from app.chat_files import ChatFiles
@@ -152,6 +153,7 @@ class Application(QObject):
         self.chat = ChatController(view, ports)
         self.edits = ExchangeEdits(view, ports, self.chat)
         self.room = ContextRoom(view, ports, self.chat, self.edits, self._jobs)
+        self.attachments = Attachments(view, ports, self._jobs, submit=self.chat.on_submitted)
         self.settings.listen(self.models.on_settings_changed)
         self.presets = PresetController(view, self.settings)
         self.presets.chat_changed = self.chats.on_settings
@@ -296,6 +298,7 @@ class Application(QObject):
         self.settings.set_shown_chat(self.shown_chat_id)
         self.settings.tick()
         self.models.tick()
+        self.attachments.tick()
 
     def on_uncaught_error(self) -> None:
         """Say that something went wrong; may be called on any thread."""

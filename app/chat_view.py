@@ -23,6 +23,8 @@
     temporary_chat_requested()            an empty chat of which nothing is stored
     export_requested(str, object, str)    conversation_id or "" for all, ExportFormat, path
     import_requested(str)                 path
+    files_dropped(object)                 paths of text files for the next question
+    attachment_removed(int)               its place among the files of the next question
     search_changed(str)
     draft_changed(str)
     settings_changed(object)              app.settings.Settings
@@ -82,6 +84,18 @@ class ExportFormat(Enum):
     MARKDOWN = "markdown"
     MARKDOWN_WITH_THINKING = "markdown_with_thinking"
     JSON = "json"
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """A file of the next question; `tokens` is None until they are counted, `fits` whether the
+    model can see all files at once.
+    """
+
+    name: str
+    tokens: int | None
+    characters: int
+    fits: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +186,10 @@ class ChatView(Protocol):
 
     def show_conversation(self, conversation: Conversation) -> None:
         """Show a whole chat (also an empty one, with suggestions) and its draft."""
+        ...
+
+    def show_attachments(self, attachments: Sequence[Attachment]) -> None:
+        """Show the files that go with the next question of the shown chat."""
         ...
 
     def show_exchange(self, exchange: Exchange) -> None:

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Protocol, TypeVar
 
 from app.chat_view import ChatView, Notice
-from app.conversation import Conversation, ConversationSummary, StreamedText
+from app.conversation import Conversation, ConversationSummary, Exchange, StreamedText
 from app.conversation_archive import ArchivedChat, with_new_ids
 from app.conversation_store import ConversationStore
 from app.language import translate
@@ -72,6 +72,7 @@ class ConversationList:
         self._wanted_id = ""
         self._shown_id = ""
         self._search = ""
+        self.shown_listeners: list[Callable[[str], None]] = []
         self.shown_changed: Callable[[str], None] = lambda conversation_id: None
         self.showing: Callable[[str], None] = lambda conversation_id: None
         self.settings_shown: Callable[[Conversation], None] = lambda conversation: None
@@ -169,8 +170,11 @@ class ConversationList:
         self.removing(conversation_id)
         now = self._wall_clock()
         self.store_of(conversation_id).write(lambda store: store.delete(conversation_id, now))
+        if conversation_id == self._wanted_id:
+            self._wanted_id = (
+                self._shown_id
+            )  # one that is on its way from the store is not shown any more
         if conversation_id == self._shown_id:
-            self._wanted_id = ""
             self._show(self._empty())
         self._open.pop(conversation_id, None)
         self.refresh()
@@ -259,9 +263,10 @@ class ConversationList:
 
     def reload_shown(self) -> None:
         """Show the current chat as the store has it, after a change that was made there."""
-        conversation_id = self._shown_id
+        conversation_id, before = self._shown_id, self.shown.exchanges
         self.store_of(conversation_id).read(
-            lambda store: store.load(conversation_id), partial(self._on_reloaded, conversation_id)
+            lambda store: store.load(conversation_id),
+            partial(self._on_reloaded, conversation_id, before),
         )
 
     def close(self) -> None:
@@ -282,6 +287,8 @@ class ConversationList:
         self.settings_shown(conversation)
         self._view.show_conversation(self.shown)
         self.shown_changed(conversation.conversation_id)
+        for listener in self.shown_listeners:
+            listener(conversation.conversation_id)
 
     def _on_last_loaded(self, empty_id: str, conversation: Conversation | None) -> None:
         """Come back to the chat of last time; where it is gone, nobody asked for it now."""
@@ -303,10 +310,22 @@ class ConversationList:
         self._show(conversation)
         self.refresh()
 
-    def _on_reloaded(self, conversation_id: str, conversation: Conversation | None) -> None:
-        if conversation is not None and conversation_id == self._shown_id:
-            self._show(conversation)
-            self.refresh()
+    def _on_reloaded(
+        self,
+        conversation_id: str,
+        before: tuple[Exchange, ...],
+        conversation: Conversation | None,
+    ) -> None:
+        if conversation is None or conversation_id != self._shown_id:
+            return
+        if self.shown.exchanges is not before:
+            # A quick hand has asked something meanwhile; the store knows of it by now.
+            self.reload_shown()
+            return
+        self._open[conversation_id] = replace(conversation, draft=self.shown.draft)
+        self.showing(conversation_id)
+        self._show(self._open[conversation_id])
+        self.refresh()
 
     def _look_for_draft(self) -> None:
         """Find the chat that has a draft and no question yet; there is at most one."""

@@ -12,7 +12,9 @@ def connect_window(application: Application) -> None:
     """Connect every signal of `app.ui.intentions` that a controller answers."""
     window, chat, edits = application.window, application.chat, application.edits
     chats, models, presets = application.chats, application.models, application.presets
-    window.submitted.connect(chat.on_submitted)
+    window.submitted.connect(application.attachments.on_submitted)
+    window.files_dropped.connect(application.attachments.on_files_dropped)
+    window.attachment_removed.connect(application.attachments.on_removed)
     window.stop_requested.connect(chat.on_stop)
     window.answer_now_requested.connect(chat.on_answer_now)
     window.regenerate_requested.connect(edits.on_regenerate)

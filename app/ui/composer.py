@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import QMimeData, Qt, QTimer, Signal
 from PySide6.QtGui import QFocusEvent, QFontMetricsF, QInputMethodEvent, QKeyEvent
 from PySide6.QtWidgets import (
@@ -13,13 +15,20 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.ui.controls import TextButton, set_role, wrap_mode_for
+from app.chat_view import Attachment
+from app.ui.attachment_row import AttachmentRow
+from app.ui.controls import IconButton, TextButton, set_role, wrap_mode_for
 from app.ui.theme import Theme
 
 MAX_CHARS = 200_000
 """More than the longest context holds; a longer paste is refused with both counts."""
 
 DRAFT_MS = 300
+
+
+def files_of(source: QMimeData) -> list[str]:
+    """Paths of the local files that are dragged or copied; none where it is anything else."""
+    return [url.toLocalFile() for url in source.urls() if url.isLocalFile()]
 
 
 class ComposerEdit(QPlainTextEdit):
@@ -29,11 +38,13 @@ class ComposerEdit(QPlainTextEdit):
         send_pressed: Enter without Shift, and not to confirm an input method.
         paste_refused(int): a paste of so many characters was too long.
         focus_changed(bool): for the frame's ring.
+        files_dropped(object): paths of files that were dropped or pasted here.
     """
 
     send_pressed = Signal()
     paste_refused = Signal(int)
     focus_changed = Signal(bool)
+    files_dropped = Signal(object)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -64,11 +75,15 @@ class ComposerEdit(QPlainTextEdit):
         self._composing = bool(event.preeditString())
 
     def canInsertFromMimeData(self, source: QMimeData) -> bool:
-        """Only text."""
-        return source.hasText()
+        """Only text, and files, which go with the question."""
+        return source.hasText() or bool(files_of(source))
 
     def insertFromMimeData(self, source: QMimeData) -> None:
-        """Paste as plain text; refuse what no context could hold."""
+        """Paste as plain text; refuse what no context could hold. Files are told, not named."""
+        files = files_of(source)
+        if files:
+            self.files_dropped.emit(files)
+            return
         text = source.text()
         if self.document().characterCount() + len(text) > MAX_CHARS:
             self.paste_refused.emit(len(text))
@@ -99,6 +114,8 @@ class Composer(QFrame):
         thinking_toggled(bool): the switch.
         paste_refused(int): a paste of so many characters was too long.
         kept_back: Enter while a reply runs that was not stopped; the text stays.
+        files_dropped(object), attachment_removed(int): as of app.chat_view.
+        attach_chosen: the button that asks for files.
     """
 
     submitted = Signal(str)
@@ -107,12 +124,16 @@ class Composer(QFrame):
     thinking_toggled = Signal(bool)
     paste_refused = Signal(int)
     kept_back = Signal()
+    files_dropped = Signal(object)
+    attachment_removed = Signal(int)
+    attach_chosen = Signal()
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._theme = theme
         self._busy = False
         self._stopping = False
+        self._chat_id = ""
         self._can_think = True
         self._thinking_enabled = True
         self.setObjectName("composer")
@@ -122,6 +143,7 @@ class Composer(QFrame):
         self.edit.send_pressed.connect(self.submit)
         self.edit.paste_refused.connect(self.paste_refused)
         self.edit.focus_changed.connect(self._on_focus)
+        self.edit.files_dropped.connect(self.files_dropped)
         self.edit.textChanged.connect(self._on_text)
         self.edit.document().documentLayout().documentSizeChanged.connect(self._fit)
         self.thinking = TextButton("", "pill", self)
@@ -133,6 +155,12 @@ class Composer(QFrame):
         self.stop = TextButton(self.tr("Stop"), "plain", self)
         self.stop.setToolTip(self.tr("Stop the answer (Esc)"))
         self.stop.clicked.connect(self.stop_requested)
+        self.attach = IconButton(
+            theme, "paperclip", self.tr("Attach text files (or drop them here)"), self
+        )
+        self.attach.clicked.connect(self.attach_chosen)
+        self.attachments = AttachmentRow(theme, self)
+        self.attachments.removed.connect(self._on_removed)
         self._draft_timer = QTimer(self)
         self._draft_timer.setSingleShot(True)
         self._draft_timer.setInterval(DRAFT_MS)
@@ -148,6 +176,7 @@ class Composer(QFrame):
         metrics = self._theme.metrics
         side = QHBoxLayout()
         side.setSpacing(metrics.gap_s)
+        side.addWidget(self.attach, 0, Qt.AlignmentFlag.AlignVCenter)
         side.addWidget(self.thinking, 0, Qt.AlignmentFlag.AlignVCenter)
         # In one place of one size, so that nothing moves when one takes the other's.
         self._buttons = QStackedWidget(self)
@@ -158,11 +187,15 @@ class Composer(QFrame):
         column = QVBoxLayout()
         column.addStretch(1)
         column.addLayout(side)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(metrics.gap_m, metrics.gap_s, metrics.gap_m, metrics.gap_s)
+        row = QHBoxLayout()
         row.setSpacing(metrics.gap_m)
         row.addWidget(self.edit, 1, Qt.AlignmentFlag.AlignVCenter)
         row.addLayout(column, 0)
+        whole = QVBoxLayout(self)
+        whole.setContentsMargins(metrics.gap_m, metrics.gap_s, metrics.gap_m, metrics.gap_s)
+        whole.setSpacing(metrics.gap_s)
+        whole.addWidget(self.attachments)
+        whole.addLayout(row)
 
     @property
     def text(self) -> str:
@@ -183,6 +216,16 @@ class Composer(QFrame):
         self.edit.setPlainText(text[:MAX_CHARS])
         self.edit.moveCursor(self.edit.textCursor().MoveOperation.End)
         self._draft_timer.stop()
+
+    def show_draft(self, chat_id: str, draft: str) -> None:
+        """Put the draft of a chat in; words that were typed just now and not told yet stay."""
+        typed = self.text if self._draft_timer.isActive() else ""
+        same, self._chat_id = chat_id == self._chat_id, chat_id
+        if not typed:
+            self.set_text(draft)
+        elif draft and not same:
+            self.edit.setPlainText(f"{draft}\n{typed}")
+            self.edit.moveCursor(self.edit.textCursor().MoveOperation.End)
 
     def set_busy(self, busy: bool) -> None:
         """A running reply shows Stop; what is typed meanwhile stays."""
@@ -222,7 +265,7 @@ class Composer(QFrame):
     def submit(self) -> None:
         """Send what is written, if anything is; while a reply runs it stays here."""
         text = self.text.strip()
-        if not text:
+        if not text and not self.attachments.chips:
             return
         if self._busy and not self._stopping:
             self.kept_back.emit()
@@ -230,6 +273,16 @@ class Composer(QFrame):
         self.edit.clear()
         self._draft_timer.stop()
         self.submitted.emit(text)
+
+    def show_attachments(self, attachments: Sequence[Attachment]) -> None:
+        """Show the files that go with the question."""
+        self.attachments.show_attachments(attachments)
+        self._update_send()
+
+    def _on_removed(self, index: int) -> None:
+        self.attachment_removed.emit(index)
+        if not self.attachments.focus_last():
+            self.edit.setFocus()
 
     def flush_draft(self) -> None:
         """Tell a changed draft now, before the chat is left."""
@@ -245,7 +298,7 @@ class Composer(QFrame):
         self._update_send()
 
     def _update_send(self) -> None:
-        empty = self.edit.document().isEmpty()
+        empty = self.edit.document().isEmpty() and not self.attachments.chips
         self.send.setEnabled(not empty)
 
     def _on_focus(self, focused: bool) -> None:

@@ -29,6 +29,8 @@ class Intentions(QWidget):
     temporary_chat_requested = Signal()
     export_requested = Signal(str, object, str)
     import_requested = Signal(str)
+    files_dropped = Signal(object)
+    attachment_removed = Signal(int)
     search_changed = Signal(str)
     draft_changed = Signal(str)
     settings_changed = Signal(object)

@@ -156,7 +156,7 @@ class MainWindow(Intentions):
     def show_conversation(self, conversation: Conversation) -> None:
         """Show a whole chat and its draft."""
         self.transcript.show_exchanges(conversation.exchanges)
-        self.composer.set_text(conversation.draft)
+        self.composer.show_draft(conversation.conversation_id, conversation.draft)
         self._show_page(bool(conversation.exchanges))
         self.header.set_temporary(conversation.temporary)
         self.empty.set_temporary(conversation.temporary)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from app.chat_controller import ChatController, ChatPorts
-from app.chat_view import ChatState, ModelChoice, Notice, PresetChoice, Status
+from app.chat_view import Attachment, ChatState, ModelChoice, Notice, PresetChoice, Status
 from app.context_room import ContextRoom
 from app.conversation import Conversation, ConversationSummary, Exchange, StreamedText
 from app.conversation_database import open_store
@@ -46,6 +46,7 @@ class FakeView:
         self.summaries: list[ConversationSummary] = []
         self.selected_id: str | None = None
         self.trash: list[ConversationSummary] = []
+        self.attachments: list[Attachment] = []
         self.conversation = Conversation("")
         self.exchanges: dict[str, Exchange] = {}
         self.streamed: list[tuple[str, Channel, str]] = []
@@ -74,6 +75,9 @@ class FakeView:
         self.conversation = conversation
         self.exchanges = {e.exchange_id: e for e in conversation.exchanges}
         self.streamed = []
+
+    def show_attachments(self, attachments: Sequence[Attachment]) -> None:
+        self.attachments = list(attachments)
 
     def show_exchange(self, exchange: Exchange) -> None:
         self.exchanges[exchange.exchange_id] = exchange
@@ -186,6 +190,7 @@ class FakeEngine:
         self.loads: list[tuple[LoadRequest, GenerationControl]] = []
         self.requests: list[tuple[GenerationRequest, GenerationControl]] = []
         self.unloads = 0
+        self.loaded = True
 
     def load(self, request: LoadRequest) -> GenerationControl:
         self.loads.append((request, GenerationControl()))
@@ -199,7 +204,7 @@ class FakeEngine:
         self.unloads += 1
 
     def count_tokens(self, messages: Sequence[ChatMessage]) -> int | None:
-        return sum(len(message.text) for message in messages)
+        return sum(len(message.text) for message in messages) if self.loaded else None
 
 
 @dataclass
@@ -266,7 +271,7 @@ class Desk:
         self.settings.listen(self.models.on_settings_changed)
         self.wall = Clock(5000.0)
         self.chats = ConversationList(self.view, self.store, wall_clock=self.wall)
-        ports = ChatPorts(
+        self.ports = ports = ChatPorts(
             engine=self.engine,
             chats=self.chats,
             models=self.models,

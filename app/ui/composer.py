@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
 
 from app.chat_view import Attachment
 from app.ui.attachment_row import AttachmentRow
+from app.ui.composing_guard import ComposingGuard
 from app.ui.controls import IconButton, TextButton, set_role, wrap_mode_for
 from app.ui.theme import Theme
 
@@ -49,6 +50,7 @@ class ComposerEdit(QPlainTextEdit):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._composing = False
+        ComposingGuard(self)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setTabChangesFocus(True)
         self.setWordWrapMode(wrap_mode_for(""))

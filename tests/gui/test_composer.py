@@ -7,6 +7,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
 from app.chat_view import ChatState
+from app.conversation import Conversation
 from app.settings import with_value
 from app.ui.composer import MAX_CHARS
 from engine.api import Capability
@@ -267,3 +268,17 @@ def test_nothing_moves_when_stop_takes_the_place_of_send(window):
     QTest.qWait(50)
     assert window.composer.stop.text() == "Stopping"
     assert [part.geometry() for part in parts] == before
+
+
+def test_words_typed_in_the_moment_in_which_a_chat_is_shown_are_kept(window, qtbot):
+    composer = window.composer
+    window.show_conversation(Conversation("c1", draft="old"))
+    assert composer.text == "old"
+    qtbot.keyClicks(composer.edit, " and new")
+    window.show_conversation(Conversation("c1", draft="old"))
+    assert composer.text == "old and new", "the same chat, shown again"
+    window.show_conversation(Conversation("c2", draft="its own"))
+    assert composer.text == "its own\nold and new", "another one, as at the start of the app"
+    composer.flush_draft()
+    window.show_conversation(Conversation("c3"))
+    assert composer.text == "", "what was told belongs to the chat that was left"

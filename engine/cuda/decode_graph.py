@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from engine.cuda.decode_step import DecodeStep
+from engine.cuda.graph_launch import launch_graph
 from engine.cuda.memory_block import DeviceArray, MemoryBlock
 from engine.cuda.sampler import DeviceSampler
 
@@ -54,11 +55,11 @@ class DecodeGraph:
 
         `few` says that every slot keeps few ids (`DeviceSampler.keeps_few`).
         """
+        if self.use_graph:
+            launch_graph(self._graphs[rows, few], stream, steps)
+            return
         for _ in range(steps):
-            if self.use_graph:
-                self._graphs[rows, few].launch(stream)
-            else:
-                self._step(rows, few)
+            self._step(rows, few)
 
     def prepare(self, rows: int, stream: Any, *, few: bool) -> None:  # noqa: ANN401
         """Make the graph for so many rows, once; overwrites `set_rows`, changes no slot.

@@ -61,11 +61,13 @@ class Listing:
     """A list; `start` is the first number, or None for bullets.
 
     `checks` is empty, or says for each item whether its box is checked; None: it has no box.
+    `continues`: the first item goes on with one that stands above, and has no mark of its own.
     """
 
     start: int | None
     items: tuple[tuple[Block, ...], ...]
     checks: tuple[bool | None, ...] = ()
+    continues: bool = False
 
 
 @dataclass(frozen=True, slots=True)

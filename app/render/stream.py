@@ -10,6 +10,11 @@ import re
 from dataclasses import replace
 
 from app.render.blocks import Block, Paragraph, Span
+from app.render.half_done import (
+    without_half_fence,
+    without_half_formula,
+    without_half_sign,
+)
 from app.render.markdown import MAX_MARKDOWN_CHARS, open_fence, parse_markdown
 from app.render.visible import with_visible_controls
 
@@ -25,11 +30,6 @@ _MATH_OPEN = re.compile(r"\s*(\$\$|\\\[)\s*$|\s*(\$\$|\\\[)(?!.*(\$\$|\\\]))")
 _MATH_CLOSE = re.compile(r".*(\$\$|\\\])\s*$")
 _INDENTED = re.compile(r"\s{2,}|\t")
 _NOT_PROSE = re.compile(r"\s*(?:[>#|=<]|-{3,}|\*{3,}|_{3,}|\S.*\|)|\s*$|\s{4}|\t")
-_HALF_SIGN = re.compile("(?:\u200d|(?<![\U0001f1e6-\U0001f1ff])[\U0001f1e6-\U0001f1ff])$")
-# Not once plain words follow: then it is a shell variable rather than a formula on its way.
-_OPEN_FORMULA = re.compile(
-    r"(?<![\\$\w])(?:\$(?![\s$\d])(?:(?!\s[A-Za-z]{3})[^$\n]){0,100}|\\\((?:(?!\\\))[^\n]){0,100})$"
-)
 
 
 class _LineState:
@@ -172,16 +172,14 @@ class MarkdownStream:
         """What is open, without half a sign or half a formula at its end."""
         if not tail.strip():
             return ()
-        tail = _HALF_SIGN.sub("", tail)
+        tail = without_half_sign(tail)
         if self._state.fence:
-            begun, _, last = tail.rpartition("\n")
-            if last.strip() and self._state.fence.startswith(last.strip()):
-                tail = begun
+            tail = without_half_fence(tail, self._state.fence)
             code = open_fence(tail)
             if code is not None:
                 return (replace(code, closed=False),)
         else:
-            tail = _OPEN_FORMULA.sub("", tail)
+            tail = without_half_formula(tail)
         if len(tail) > MAX_TAIL_CHARS:
             return (Paragraph((Span(with_visible_controls(tail)),)),)
         return parse_markdown(tail) if tail.strip() else ()

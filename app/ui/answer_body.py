@@ -9,6 +9,7 @@ from PySide6.QtCore import QElapsedTimer, Signal
 from PySide6.QtWidgets import QWidget
 
 from app.render.blocks import Block, Code
+from app.render.code_apart import with_code_apart
 from app.render.stream import MarkdownStream
 from app.ui.code_block import CodeBlock
 from app.ui.rich_text import RichText
@@ -35,6 +36,7 @@ class _Fence:
     """The code block of one segment."""
 
     block: Code
+    depth: int
     is_fixed: bool
 
 
@@ -118,7 +120,9 @@ class AnswerBody(QWidget):
                 self._prose_at(index).write(group.closed, group.tail)
             else:
                 code = group.block
-                self._code_at(index).show_code(code.source, code.language, code.closed)
+                view = self._code_at(index)
+                view.steps_in = group.depth
+                view.show_code(code.source, code.language, code.closed)
         self._drop_from(base + len(groups))
         self._dirty_from = min(self._dirty_from, base)
         self._fixed = base + sum(group.is_fixed for group in groups)
@@ -130,9 +134,10 @@ class AnswerBody(QWidget):
         if self._fixed and isinstance(self._segments[self._fixed - 1], RichText):
             groups.append(_Prose(is_fixed=True))
         for blocks, is_closed in ((closed, True), (tail, False)):
-            for block in blocks:
+            for placed in with_code_apart(blocks):
+                block = placed.block
                 if isinstance(block, Code):
-                    groups.append(_Fence(block, is_closed))
+                    groups.append(_Fence(block, placed.depth, is_closed))
                     continue
                 if not groups or not isinstance(groups[-1], _Prose):
                     groups.append(_Prose())
@@ -194,8 +199,14 @@ class AnswerBody(QWidget):
         del self._places[begin:]
         for view in self._segments[begin:]:
             top = sum(self._places[-1]) + gap if self._places else 0
-            height = view.arrange(width) if isinstance(view, CodeBlock) else view.height_for(width)
-            view.setGeometry(0, top, width, height)
+            left = 0
+            if isinstance(view, CodeBlock):
+                # Code in a list stands below its words, but keeps half the width at any depth.
+                left = min(view.steps_in * self._theme.metrics.list_indent, width // 2)
+                height = view.arrange(width - left)
+            else:
+                height = view.height_for(width)
+            view.setGeometry(left, top, width - left, height)
             self._places.append((top, height))
         self._width = width
         self._dirty_from = len(self._segments)

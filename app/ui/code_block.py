@@ -28,12 +28,16 @@ class _CodeView(QTextEdit):
 
 
 class CodeBlock(QFrame):
-    """Shows code that may still grow; colours come when the block is closed."""
+    """Shows code that may still grow; colours come when the block is closed.
+
+    `steps_in`: in how many lists it stands.
+    """
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("codeBlock")
         self._theme = theme
+        self.steps_in = 0
         self._source = ""
         self._language = ""
         self._colored = False

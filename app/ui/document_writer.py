@@ -239,6 +239,10 @@ class DocumentWriter:
         step = self._theme.metrics.list_indent
         style = QTextListFormat.Style
         for number, item in enumerate(block.items):
+            if number == 0 and block.continues:
+                for inner in item:
+                    self.write(cursor, inner, indent=indent + step)
+                continue
             first = item[0] if item else Paragraph(())
             block_format = self._block_format(indent, gap=self._theme.metrics.gap_xs)
             if block.checks and (check := block.checks[number]) is not None:

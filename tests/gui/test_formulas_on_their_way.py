@@ -93,9 +93,9 @@ def test_text_goes_on_streaming_around_pictures_that_come_late(window, elsewhere
 @pytest.mark.parametrize("tex", ["\\frac{1", "\\unknown{x}", "\\text{速度}"])
 def test_a_formula_that_cannot_be_drawn_is_shown_as_it_was_written(window, elsewhere, qtbot, tex):
     scenes.show_chat(window, scenes.exchange(answer=f"So ${tex}$ it is.", thinking=""))
-    elsewhere.finish()
     told = []
     prose(window).formulas_drawn.connect(lambda: told.append(1))
+    elsewhere.finish()
     qtbot.waitUntil(lambda: bool(told), timeout=5000)
     assert prose(window).toPlainText() == f"So ${tex}$ it is."
     assert copied(prose(window)) == f"So ${tex}$ it is."

@@ -173,8 +173,8 @@ class TrashView(QWidget):
         if days == 0:
             return self.tr("deleted today")
         if days == 1:
-            return self.tr("deleted yesterday, kept {left} more days").format(left=left)
-        text = self.tr("deleted {days} days ago, kept {left} more days")
+            return self.tr("deleted yesterday, {left} days left").format(left=left)
+        text = self.tr("{days} days ago, {left} days left")
         return text.format(days=days, left=left)
 
     def _chosen_id(self) -> str:

@@ -286,21 +286,6 @@ def scene_settings(window: MainWindow) -> None:
     scene_done(window)
 
 
-def scene_search(window: MainWindow) -> None:
-    scene_done(window)
-    window.chats.search.setText("scatter")
-    now = time.time()
-    window.show_conversations(
-        [
-            ConversationSummary(
-                "c1", "Why is the sky blue?", now, "…they scatter short waves far…"
-            ),
-            ConversationSummary("c9", "Radar and rain", now - 86_400, "…drops scatter the pulse…"),
-        ],
-        "c1",
-    )
-
-
 def scene_hidden(window: MainWindow) -> None:
     window.show_settings(with_value(window.settings_panel.settings, "show_thinking", False))
     scene_done(window)

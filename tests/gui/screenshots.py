@@ -22,7 +22,7 @@ from PySide6.QtWidgets import QApplication
 from app.settings import Settings, WindowState, with_value
 from app.ui.main_window import MainWindow
 from app.ui.theme import Theme
-from tests.gui import demo_scenes, doing_scenes, scenes
+from tests.gui import chat_scenes, demo_scenes, doing_scenes, scenes
 from tests.gui.wizard_screenshots import wizard_screenshots
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -70,7 +70,16 @@ SHOTS = (
     Shot("arrived-dark", demo_scenes.scene_demo_arrived, "dark", settings_open=False),
     Shot("settings-light", scenes.scene_settings, height=1000),
     Shot("settings-dark", scenes.scene_settings, "dark", height=1000),
-    Shot("search-light", scenes.scene_search, settings_open=False),
+    Shot("search-light", chat_scenes.scene_search, settings_open=False),
+    Shot("search-dark", chat_scenes.scene_search, "dark", settings_open=False),
+    Shot("pinned-light", chat_scenes.scene_pinned, settings_open=False),
+    Shot("temporary-light", chat_scenes.scene_temporary, settings_open=False),
+    Shot("temporary-empty-dark", chat_scenes.scene_temporary_empty, "dark", settings_open=False),
+    Shot("trash-light", chat_scenes.scene_trash, settings_open=False),
+    Shot("trash-question-dark", chat_scenes.scene_trash_question, "dark", settings_open=False),
+    Shot("files-light", chat_scenes.scene_files, settings_open=False),
+    Shot("files-too-long-dark", chat_scenes.scene_files_too_long, "dark", settings_open=False),
+    Shot("files-narrow-light", chat_scenes.scene_files, width=600, height=800),
     Shot("no-gpu-light", scenes.scene_no_gpu, settings_open=False),
     Shot("loop-light", doing_scenes.scene_loop, settings_open=False),
     Shot("edit-answer-dark", doing_scenes.scene_edit_answer, "dark", settings_open=False),

@@ -9,7 +9,6 @@ from PySide6.QtCore import QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import QContextMenuEvent, QKeyEvent
 from PySide6.QtWidgets import (
     QHBoxLayout,
-    QLineEdit,
     QListWidget,
     QListWidgetItem,
     QMenu,
@@ -23,6 +22,7 @@ from app.conversation_search import words_of
 from app.ui.controls import IconButton, TextButton, label
 from app.ui.conversation_menu import ConversationMenu, ExportMenu
 from app.ui.conversation_row import ID_ROLE, SNIPPET_ROLE, TEMPORARY_ROLE, RowPainter
+from app.ui.search_field import SearchField
 from app.ui.theme import Theme
 from app.ui.trash_view import TrashView
 from app.ui.undo_bar import UndoBar
@@ -44,6 +44,9 @@ class ChatList(QListWidget):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Keys of the list itself; the rest is Qt's."""
+        if self.state() is QListWidget.State.EditingState:
+            event.accept()  # the Enter that ends a title is not meant for the chat
+            return
         item = self.currentItem()
         conversation_id = item.data(ID_ROLE) if item else None
         if conversation_id and event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
@@ -148,9 +151,7 @@ class ConversationList(QWidget):
             self._top,
         )
         self.temporary.clicked.connect(self.temporary_chat_requested)
-        self.search = QLineEdit(self._top)
-        self.search.setPlaceholderText(self.tr("Search chats"))
-        self.search.setAccessibleName(self.tr("Search chats"))
+        self.search = SearchField(self.tr("Search chats"), self._top)
         self.search.setToolTip(self.tr("Search titles and text (Ctrl+F)"))
         self.search.setClearButtonEnabled(False)
         row = QHBoxLayout()

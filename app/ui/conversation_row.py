@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import (
     QAbstractItemModel,
+    QEvent,
     QModelIndex,
+    QObject,
     QPersistentModelIndex,
     QPointF,
     QRect,
@@ -22,8 +24,10 @@ from PySide6.QtWidgets import (
     QStyleOptionViewItem,
     QWidget,
 )
+from shiboken6 import isValid
 
 from app.conversation_search import places_of, utf16_length
+from app.ui.composing_guard import ComposingGuard
 from app.ui.theme import Theme
 
 ID_ROLE = Qt.ItemDataRole.UserRole
@@ -45,6 +49,7 @@ class RowPainter(QStyledItemDelegate):
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
         self._theme = theme
+        self._guard: ComposingGuard | None = None
         self.words: Sequence[str] = ()
         """What is searched for; marked wherever it stands."""
 
@@ -156,9 +161,16 @@ class RowPainter(QStyledItemDelegate):
     def createEditor(self, parent: QWidget, option: QStyleOptionViewItem, index: Index) -> QWidget:
         """A field for the title."""
         editor = QLineEdit(parent)
+        self._guard = ComposingGuard(editor)
         editor.setObjectName("rename")
         editor.setAccessibleName(self.tr("Title of the chat"))
         return editor
+
+    def eventFilter(self, editor: QObject, event: QEvent) -> bool:
+        """Qt's own would end the editing with the Enter that only decides on a word."""
+        if self._guard is not None and isValid(self._guard) and self._guard.keeps(event):
+            return True
+        return super().eventFilter(editor, event)
 
     def setEditorData(self, editor: QWidget, index: Index) -> None:
         """The title as it is, all of it chosen."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QPlainTextEdit
+from PySide6.QtWidgets import QPlainTextEdit, QWidget
 
+from app.ui.composing_guard import ComposingGuard
 from app.ui.controls import is_escape_override
 
 
@@ -18,6 +19,10 @@ class InlineEditor(QPlainTextEdit):
 
     accepted = Signal()
     rejected = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        ComposingGuard(self)
 
     def event(self, event: QEvent) -> bool:
         """Esc is ours here, before it becomes the window's Stop."""

@@ -9,6 +9,7 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QMenu, QVBoxLayout, QWidget
 
 from app.chat_view import PresetChoice
+from app.ui.composing_guard import ComposingGuard
 from app.ui.controls import (
     IconButton,
     TextButton,
@@ -23,7 +24,7 @@ MAX_NAME_CHARACTERS = 60
 
 
 class NameEdit(QLineEdit):
-    """A name; Enter takes it, Esc does not. An Enter of an input method does neither.
+    """A name; Enter takes it, Esc does not.
 
     Signals:
         named(str): the name; given_up: nothing was meant.
@@ -31,6 +32,10 @@ class NameEdit(QLineEdit):
 
     named = Signal(str)
     given_up = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        ComposingGuard(self)
 
     def event(self, event: QEvent) -> bool:
         """Esc is meant for this field, before it becomes the window's Stop."""

@@ -6,6 +6,7 @@ from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QLineEdit, QWidget
 
+from app.ui.composing_guard import ComposingGuard
 from app.ui.controls import is_escape_override
 
 
@@ -14,6 +15,7 @@ class SearchField(QLineEdit):
 
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        ComposingGuard(self)
         self.setObjectName("search")
         self.setPlaceholderText(name)
         self.setAccessibleName(name)

@@ -14,6 +14,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QAbstractButton, QLineEdit, QMenu, QSlider, QWidget
 
+from app.ui.composing_guard import ComposingGuard
 from app.ui.controls import TextButton, is_escape_override, set_role
 from app.ui.theme import Theme
 
@@ -140,6 +141,7 @@ class NumberEdit(QLineEdit):
     ) -> None:
         super().__init__(parent)
         self._shown = ""
+        ComposingGuard(self)
         self.setPlaceholderText(none_label)
         self.setProperty("kind", "value")
         self.setAccessibleName(name)

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
 from app.language import translate
 from app.setting_field import BadSetting, SettingField, Value
 from app.settings import SETTINGS_CONTEXT, checked
+from app.ui.composing_guard import ComposingGuard
 from app.ui.controls import label, plain_tooltip
 from app.ui.setting_inputs import ChoiceButton, NumberEdit, Slider, Switch
 from app.ui.theme import Theme
@@ -95,6 +96,7 @@ class SettingRow(QWidget):
 
     def _build_text(self) -> QWidget:
         edit = QPlainTextEdit(self)
+        ComposingGuard(edit)
         edit.setObjectName("field")
         edit.setAccessibleName(self._name)
         edit.setPlaceholderText(self.tr("None"))

@@ -5,7 +5,7 @@
 //             k_pool, v_pool    [pages, NKV, 64, HD] bf16; the T new rows are already in them
 //             block_table_row   [max_pages] int32: page of positions 64 i ... 64 i + 63
 //             T, first_position int32; first_position: positions cached before these T
-// Launch      grid (NH, ceil(T / 128)), block (256), dynamic shared bytes 164,864
+// Launch      grid (NH, ceil(T / 128)), block (256), dynamic shared bytes 230,464
 // Assumes     compute capability 9.0, compiled for sm_90a; HD = 128; T >= 1; first_position >= 0;
 //             block_table_row covers position first_position + T - 1; pointers 16-byte aligned. Rows
 //             past the last position may hold anything.
@@ -13,7 +13,8 @@
 //             rounded to bf16 for the product with V but summed before rounding: error of out about
 //             2^-9 of the largest |v|
 // Source      Shah et al. 2024, "FlashAttention-3": the scores of one tile of keys are computed while
-//             the weights of the tile before meet V; two warpgroups take turns by themselves
+//             the weights of the tile before meet V, and the tensor core serves one warpgroup while
+//             the other one does its softmax
 // Oracle      tests/kernels/test_attention_prefill_hopper.py
 #include "common.cuh"
 #include "wgmma.cuh"
@@ -27,9 +28,11 @@ constexpr int HEAD_CHUNKS = HD / 8;
 constexpr int HALF_BYTES = KEYS * ROW_BYTES;  // 64 head dims of all rows of a tile
 constexpr int TILE_BYTES = 2 * HALF_BYTES;
 
-// Places in shared memory: queries, then two tiles of K, then two of V.
+// Places in shared memory: queries, then the stages of K, those of V, and the barriers.
+constexpr int STAGES = 3;
 constexpr int K_PLACE = TILE_BYTES;
-constexpr int V_PLACE = 3 * TILE_BYTES;
+constexpr int V_PLACE = K_PLACE + STAGES * TILE_BYTES;
+constexpr int BARRIER_PLACE = V_PLACE + STAGES * TILE_BYTES;
 
 struct Block {
     int first_row;       // of T
@@ -221,6 +224,34 @@ __device__ __forceinline__ bool needs_mask(const Block& block, int first_key) {
     return first_key + KEYS > block.first_position + 1;
 }
 
+// How the two warpgroups keep together, loosely: one may be half a tile ahead. Phase i of each
+// barrier belongs to tile i + 1.
+struct Meeting {
+    unsigned long long* keys;    // K is here for all, and the scores of the tile before are done
+    unsigned long long* values;  // V of the tile before is here, and the one before that was used
+    unsigned long long* turns;   // of each warpgroup: the other one has started its products
+    int warpgroup;
+
+    __device__ __forceinline__ explicit Meeting(unsigned char* place) {
+        keys = reinterpret_cast<unsigned long long*>(place);
+        values = keys + 1;
+        turns = keys + 2;
+        warpgroup = threadIdx.x / 128;
+        if (threadIdx.x == 0) {
+            barrier_init(keys, BLOCK_THREADS);
+            barrier_init(values, BLOCK_THREADS);
+            barrier_init(turns, BLOCK_THREADS / 2);
+            barrier_init(turns + 1, BLOCK_THREADS / 2);
+        }
+    }
+
+    __device__ __forceinline__ void wait_for_turn(int tile) const {
+        barrier_wait(turns + warpgroup, (tile - 1) % 2);
+    }
+
+    __device__ __forceinline__ void give_turn() const { barrier_arrive(turns + 1 - warpgroup); }
+};
+
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, 1)
     attention_prefill_hopper(bf16* __restrict__ out, const bf16* __restrict__ q,
                              const bf16* __restrict__ k_pool, const bf16* __restrict__ v_pool,
@@ -228,21 +259,30 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, 1)
     DYNAMIC_SHARED(unsigned char, unaligned);
     unsigned char* const shared = align_to_atom(unaligned);
     const Block block(T, first_position);
+    const Meeting meeting(shared + BARRIER_PLACE);
     const Copier copier;
-    int pages[2];       // of the tile whose K is copied next
-    int last_pages[2];  // of the tile before it, whose V is copied next
-    load_pages(last_pages, block_table_row, 0, block.positions);
-    load_pages(pages, block_table_row, 1, block.positions);
+    int k_pages[2];  // of the tile whose K is copied next; V follows a tile behind
+    int v_pages[2];
+    load_pages(v_pages, block_table_row, 0, block.positions);
+    load_pages(k_pages, block_table_row, 1, block.positions);
     copier.start_queries(shared, q, block);
-    copier.start_tile(shared + K_PLACE, k_pool, last_pages, block.positions);
+    copier.start_tile(shared + K_PLACE, k_pool, v_pages, block.positions);
     cp_async_commit();
-    // Past the last tile zeros are copied that nobody reads.
-    copier.start_tile(shared + K_PLACE + TILE_BYTES, k_pool, pages, block.positions - KEYS);
-    copier.start_tile(shared + V_PLACE, v_pool, last_pages, block.positions);
-    cp_async_commit();
+    // Copies K of `tile` and V of the tile before. Past the last tile: zeros that nobody reads.
+    auto start_copies = [&](int tile) {
+        const int left = block.positions - tile * KEYS;
+        copier.start_tile(shared + K_PLACE + tile % STAGES * TILE_BYTES, k_pool, k_pages, left);
+        copier.start_tile(shared + V_PLACE + (tile - 1) % STAGES * TILE_BYTES, v_pool, v_pages,
+                          left + KEYS);
+        cp_async_commit();
+        v_pages[0] = k_pages[0];
+        v_pages[1] = k_pages[1];
+        load_pages(k_pages, block_table_row, tile + 1, block.positions);
+    };
+    start_copies(1);
 
     const unsigned long long q_operand =
-        matrix_descriptor(shared + threadIdx.x / 128 * 64 * ROW_BYTES);
+        matrix_descriptor(shared + meeting.warpgroup * 64 * ROW_BYTES);
     const unsigned long long k_operand = matrix_descriptor(shared + K_PLACE);
     const unsigned long long v_operand = matrix_descriptor(shared + V_PLACE, HALF_BYTES);
     Rows rows;
@@ -250,53 +290,51 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, 1)
     float scores[KEYS / 2];
     float correction[2];
     unsigned weights[KEYS / 16][4];
-    cp_async_wait<1>();
-    fence_for_tensor_core();
-    __syncthreads();
-    wgmma_begin();
-    rows.start_scores(scores, q_operand, k_operand);
-    wgmma_wait<0>();
-    settle(scores);
-    if (needs_mask(block, 0)) {
-        rows.mask(scores, block.first_position, 0);
-    }
-    rows.soften(scores, correction);
-    rows.pack(weights, scores);
-    for (int tile = 1; tile < block.tiles; ++tile) {
-        // K of this tile and V of the last are here for all, and nobody reads those before them.
-        cp_async_wait<0>();
-        fence_for_tensor_core();
-        __syncthreads();
-        const int place = tile % 2 * TILE_BYTES;
-        const int other_place = TILE_BYTES - place;
-        wgmma_begin();
-        rows.start_scores(scores, q_operand, advance(k_operand, place));
-        rows.start_values(weights, advance(v_operand, other_place));
-        const int first_key = tile * KEYS;
-        last_pages[0] = pages[0];
-        last_pages[1] = pages[1];
-        load_pages(pages, block_table_row, tile + 1, block.positions);
-        copier.start_tile(shared + K_PLACE + other_place, k_pool, pages,
-                          block.positions - first_key - KEYS);
-        copier.start_tile(shared + V_PLACE + place, v_pool, last_pages,
-                          block.positions - first_key);
-        cp_async_commit();
-        wgmma_wait<1>();
+    // Ends the scores of a tile; its K, and the V that was copied with the next K, are done with.
+    auto soften = [&](int tile) {
         settle(scores);
-        if (needs_mask(block, first_key)) {
-            rows.mask(scores, block.first_position, first_key);
+        cp_async_wait<1>();
+        fence_for_tensor_core();
+        barrier_arrive(meeting.keys);
+        if (needs_mask(block, tile * KEYS)) {
+            rows.mask(scores, block.first_position, tile * KEYS);
         }
         rows.soften(scores, correction);
+    };
+    cp_async_wait<1>();
+    fence_for_tensor_core();
+    __syncthreads();  // queries and first keys are here for all, the barriers too
+    wgmma_begin();
+    rows.start_scores(scores, q_operand, k_operand);
+    start_copies(2);
+    wgmma_wait<0>();
+    soften(0);
+    barrier_arrive(meeting.values);
+    rows.pack(weights, scores);
+    if (meeting.warpgroup == 1) {
+        meeting.give_turn();
+    }
+    for (int tile = 1; tile < block.tiles; ++tile) {
+        const int parity = (tile - 1) % 2;
+        barrier_wait(meeting.keys, parity);
+        meeting.wait_for_turn(tile);
+        wgmma_begin();
+        rows.start_scores(scores, q_operand, advance(k_operand, tile % STAGES * TILE_BYTES));
+        barrier_wait(meeting.values, parity);
+        rows.start_values(weights, advance(v_operand, (tile - 1) % STAGES * TILE_BYTES));
+        meeting.give_turn();
+        start_copies(tile + 2);
+        wgmma_wait<1>();
+        soften(tile);
         wgmma_wait<0>();
         settle(rows.out);
+        barrier_arrive(meeting.values);
         rows.correct(correction);
         rows.pack(weights, scores);
     }
-    cp_async_wait<0>();
-    fence_for_tensor_core();
-    __syncthreads();
+    barrier_wait(meeting.values, (block.tiles - 1) % 2);
     wgmma_begin();
-    rows.start_values(weights, advance(v_operand, (block.tiles - 1) % 2 * TILE_BYTES));
+    rows.start_values(weights, advance(v_operand, (block.tiles - 1) % STAGES * TILE_BYTES));
     wgmma_wait<0>();
     settle(rows.out);
     rows.store(out, block);

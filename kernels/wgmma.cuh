@@ -95,6 +95,50 @@ __device__ __forceinline__ void settle(float (&sums)[COUNT]) {
 #endif
 }
 
+// ---------------------------------------------------------------- barriers
+
+// A barrier in shared memory at which threads arrive and go on; whoever needs that all `count` have
+// arrived waits. It serves one phase after the other, the first of parity 0.
+__device__ __forceinline__ void barrier_init(unsigned long long* barrier, int count) {
+#ifdef KERNEL_EMULATION
+    emulation::barrier_init(barrier, count);
+#else
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)),
+                 "r"(count)
+                 : "memory");
+#endif
+}
+
+// What this thread has done before can be seen by whoever has waited.
+__device__ __forceinline__ void barrier_arrive(unsigned long long* barrier) {
+#ifdef KERNEL_EMULATION
+    emulation::barrier_arrive(barrier);
+#else
+    asm volatile("{ .reg .b64 state; mbarrier.arrive.shared::cta.b64 state, [%0]; }" ::"r"(
+                     shared_address(barrier))
+                 : "memory");
+#endif
+}
+
+// Waits until a phase of this parity has ended; at most one phase may lie behind the caller.
+__device__ __forceinline__ void barrier_wait(unsigned long long* barrier, int parity) {
+#ifdef KERNEL_EMULATION
+    while (!emulation::barrier_passed(barrier, parity)) {
+        emulation::spin_wait();
+    }
+#else
+    unsigned passed;
+    do {
+        asm volatile(
+            "{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;"
+            "selp.u32 %0, 1, 0, p; }"
+            : "=r"(passed)
+            : "r"(shared_address(barrier)), "r"(parity)
+            : "memory");
+    } while (!passed);
+#endif
+}
+
 // ---------------------------------------------------------------- products
 
 // d[64, N] = a[64, 16] * b[16, N], added to d if `accumulate`; both K-major in shared memory. Lane l

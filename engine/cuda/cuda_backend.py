@@ -18,6 +18,11 @@ from engine.cuda.decode_graph import DecodeGraph
 from engine.cuda.decode_step import DecodeStep
 from engine.cuda.device import device_errors, find_device
 from engine.cuda.forward import Forward
+from engine.cuda.hopper_prefill import (
+    HopperPrefill,
+    hopper_kernel_sources,
+    supports_hopper_prefill,
+)
 from engine.cuda.kernel_library import KernelLibrary
 from engine.cuda.kernel_list import kernel_sources
 from engine.cuda.memory_block import MemoryBlock
@@ -27,6 +32,7 @@ from engine.cuda.sampler import DeviceSampler
 from engine.cuda.weight_upload import upload_weights
 from engine.errors import LoadCancelled
 from engine.models.memory_plan import (
+    HOPPER_CHUNK_TOKENS,
     PREFILL_CHUNK_TOKENS,
     RECORDS,
     plan_memory,
@@ -49,6 +55,7 @@ class CudaBackend:
         *,
         use_graph: bool = True,
         use_cublas: bool = True,
+        use_hopper: bool = True,
     ) -> None:
         """Find the GPU and plan; nothing is allocated before `load`.
 
@@ -64,6 +71,7 @@ class CudaBackend:
         self._kernel_cache_dir = kernel_cache_dir
         self._use_graph = use_graph
         self._use_cublas = use_cublas
+        self._uses_hopper = use_hopper and supports_hopper_prefill(files.config, self._device)
         self._plan = plan_memory(files.config, capacity_tokens, "cuda", max_sequences)
         self._block: MemoryBlock | None = None
         self._device_wait_s = 0.0
@@ -96,7 +104,7 @@ class CudaBackend:
     @property
     def prefill_chunk_tokens(self) -> int:
         """Most tokens that one `prefill` call takes."""
-        return PREFILL_CHUNK_TOKENS
+        return HOPPER_CHUNK_TOKENS if self._uses_hopper else PREFILL_CHUNK_TOKENS
 
     def memory(self) -> MemoryPlan:
         """Bytes of the plan; the one allocation has exactly as many."""
@@ -124,7 +132,10 @@ class CudaBackend:
                 self._stream = cupy.cuda.Stream(non_blocking=True)
             yield from self._each(upload_weights(self._files, self._block, self._stream, control))
             library = KernelLibrary(config, self._kernel_cache_dir)
-            for progress in self._each(library.compile_ahead(kernel_sources(config))):
+            sources = kernel_sources(config)
+            if self._uses_hopper:
+                sources += hopper_kernel_sources()
+            for progress in self._each(library.compile_ahead(sources)):
                 if control.cancelled:
                     raise LoadCancelled
                 yield progress
@@ -160,7 +171,11 @@ class CudaBackend:
             use_graph=self._use_graph,
         )
         self._decode.prepare(1, self._stream, few=True)
-        if self._use_cublas:
+        self._hopper_prefill = None
+        if self._uses_hopper:
+            shared = (self._device, library, ops, self._forward, block)
+            self._hopper_prefill = HopperPrefill(config, *shared)
+        elif self._use_cublas:
             chosen = choose_prefill_product(self._forward, ops.gemm, self._stream)
             _log.info("prefill products: %s", chosen)
 
@@ -205,9 +220,10 @@ class CudaBackend:
         with self._on_device(), self._stream:
             forward = self._forward
             forward.token_ids[:rows].set(np.asarray(token_ids, np.int32))
-            forward.positions[:rows].set(np.arange(first, first + rows, dtype=np.int32))
-            forward.slots[:rows].set(np.full(rows, slot, np.int32))
-            forward.prefill(slot, rows, first, dump)
+            if self._hopper_prefill is None:
+                forward.prefill(slot, rows, first, dump)
+            else:
+                self._hopper_prefill.prefill(slot, rows, first, dump, logits=sample)
             self._lengths[slot] = first + rows
             if not sample:
                 # Cancel between chunks is only as quick as the device is caught up.
@@ -280,7 +296,7 @@ class CudaBackend:
             self._block.close()
             self._block = None
         # Everything that holds views of the block must go too: they point nowhere now.
-        for name in ("_forward", "_sampler", "_decode", "_stream"):
+        for name in ("_forward", "_hopper_prefill", "_sampler", "_decode", "_stream"):
             if hasattr(self, name):
                 delattr(self, name)
 

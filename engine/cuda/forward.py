@@ -14,7 +14,12 @@ import numpy as np
 from engine.backend import DumpSink
 from engine.cuda.memory_block import DeviceArray, MemoryBlock
 from engine.cuda.ops import Ops
-from engine.models.memory_plan import PAGE_TOKENS, PREFILL_CHUNK_TOKENS, kv_pages
+from engine.models.memory_plan import (
+    HOPPER_CHUNK_TOKENS,
+    PAGE_TOKENS,
+    PREFILL_CHUNK_TOKENS,
+    kv_pages,
+)
 from engine.models.model_config import ModelConfig
 from engine.models.weights import weight_blocks
 
@@ -110,26 +115,31 @@ class Forward:
     def _set_activations(self, block: MemoryBlock, max_sequences: int) -> None:
         config = self._config
         rows = max(PREFILL_CHUNK_TOKENS, max_sequences)
+        # These three also serve `hopper_prefill.py`.
+        long_rows = max(HOPPER_CHUNK_TOKENS, max_sequences)
         heads = (config.num_attention_heads, config.head_dim)
         kv_values = config.num_key_value_heads * config.head_dim
 
         def array(name: str, dtype: type[np.generic], *shape: int) -> DeviceArray:
             return block.array(f"workspace.{name}", shape, dtype)
 
-        self._hidden = array("hidden", np.float32, rows, config.hidden_size)
-        self._norm = array("norm", np.uint16, rows, config.hidden_size)
+        self._hidden = array("hidden", np.float32, long_rows, config.hidden_size)
+        self._norm = array("norm", np.uint16, long_rows, config.hidden_size)
         self._qkv = array("qkv", np.float32, rows, heads[0] * heads[1] + 2 * kv_values)
         self._q = array("q", np.uint16, rows, *heads)
         self._attention = array("attention", np.uint16, rows, *heads)
         self._gate_up = array("gate_up", np.float32, rows, 2 * config.intermediate_size)
         self._swiglu = array("swiglu", np.uint16, rows, config.intermediate_size)
         self.logits = array("logits", np.float32, max_sequences, config.vocab_size)
-        self.token_ids = array("token_ids", np.int32, rows)
+        self.token_ids = array("token_ids", np.int32, long_rows)
         self.positions = array("positions", np.int32, rows)
         self.slots = array("slots", np.int32, rows)
 
     def prefill(self, slot: int, rows: int, first_position: int, dump: DumpSink | None) -> None:
         """Compute `rows` tokens of `token_ids`; the last one's logits go to `logits[slot]`."""
+        positions = np.arange(first_position, first_position + rows, dtype=np.int32)
+        self.positions[:rows].set(positions)
+        self.slots[:rows].set(np.full(rows, slot, np.int32))
         placement = Placement(self.positions, self.slots, self.block_table)
 
         def attention(pools: tuple[DeviceArray, DeviceArray]) -> None:
@@ -138,9 +148,9 @@ class Forward:
             )
 
         self._layers(self.token_ids, placement, rows, self.prefill_product, attention, dump)
-        self._last_logits(slot, rows)
+        self.last_logits(slot, rows)
         if dump is not None:
-            self._dump_logits(rows, slot, dump)
+            self.dump_logits(rows, slot, dump)
 
     def _layers(
         self,
@@ -171,7 +181,7 @@ class Forward:
             if dump is not None:
                 dump(f"hidden.{index + 1:02d}", self._hidden[:rows].get())
 
-    def _last_logits(self, slot: int, rows: int) -> None:
+    def last_logits(self, slot: int, rows: int) -> None:
         """Logits of the last of `rows` rows."""
         self._ops.decode_product(
             self._ops.products.lm_head,
@@ -189,14 +199,14 @@ class Forward:
         product(self._gate_up, self._norm, layer.gate_up_proj, rows)
         product(self._hidden, self._swiglu, layer.down_proj, rows, accumulate=True)
 
-    def _dump_logits(self, rows: int, slot: int, dump: DumpSink) -> None:
+    def dump_logits(self, rows: int, slot: int, dump: DumpSink) -> None:
         """Logits of every row: the work space has room for one row a slot, so row by row."""
         self._ops.rms_norm(self._norm, self._hidden, self.norm, rows)
         dump("hidden.norm", _bf16_rows(self._norm, rows))
         kept = self.logits[slot].get()
         out = np.empty((rows, self._config.vocab_size), np.float32)
         for row in range(rows):
-            self._last_logits(slot, row + 1)
+            self.last_logits(slot, row + 1)
             out[row] = self.logits[slot].get()
         self.logits[slot].set(kept)
         dump("logits", out)

@@ -22,7 +22,11 @@ PAGE_TOKENS = 64
 """Positions of one page of the KV cache; also the unit of prefix reuse."""
 
 PREFILL_CHUNK_TOKENS = 512
-"""Most tokens of one prefill call; sizes the activations."""
+"""Most tokens of one prefill call, but for the GPUs of the next line; sizes the activations."""
+
+HOPPER_CHUNK_TOKENS = 2048
+"""Most tokens of one prefill call where the kernels of compute capability 9.0 run: enough to fill
+such a GPU over a long context, yet tens of milliseconds at most, so that a cancel is quick."""
 
 ALIGNMENT_BYTES = 256
 """Every region begins at a multiple of this (what cudaMalloc gives, and more than TMA needs)."""
@@ -170,6 +174,8 @@ def _cuda_workspace_bytes(
 ) -> dict[str, int]:
     """Everything on the GPU that is neither weight nor cache."""
     rows = max(PREFILL_CHUNK_TOKENS, max_sequences)
+    # What the Hopper kernels use is as long as their chunk, on any GPU: it makes some 30 MB.
+    long_rows = max(HOPPER_CHUNK_TOKENS, max_sequences)
     pages = kv_pages(capacity_tokens, max_sequences)
     positions = min(pages // max_sequences * PAGE_TOKENS, config.max_position_embeddings)
     q_values = config.num_attention_heads * config.head_dim
@@ -177,15 +183,16 @@ def _cuda_workspace_bytes(
     partials = max_sequences * config.num_attention_heads * DECODE_SPLITS
     return {
         "rope_table": positions * config.head_dim * 4,
-        "hidden": rows * config.hidden_size * 4,
-        "norm": rows * config.hidden_size * 2,
+        "hidden": long_rows * config.hidden_size * 4,
+        "norm": long_rows * config.hidden_size * 2,
+        "product_parts": long_rows * config.hidden_size * 4,
         "qkv": rows * (q_values + 2 * kv_values) * 4,
-        "q": rows * q_values * 2,
-        "attention": rows * q_values * 2,
+        "q": long_rows * q_values * 2,
+        "attention": long_rows * q_values * 2,
         "gate_up": rows * 2 * config.intermediate_size * 4,
-        "swiglu": rows * config.intermediate_size * 2,
+        "swiglu": long_rows * config.intermediate_size * 2,
         "logits": max_sequences * config.vocab_size * 4,
-        "token_ids": rows * 4,
+        "token_ids": long_rows * 4,
         "positions": rows * 4,
         "slots": rows * 4,
         "block_table": pages * 4,

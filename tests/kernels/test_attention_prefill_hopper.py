@@ -13,7 +13,7 @@ from tests.kernels.emulation.build import KERNELS
 from tests.kernels.oracle_attention import NAN_BF16, attention, attention_tolerance, paged_cache
 
 SOURCE = (KERNELS / "attention_prefill_hopper.cu").read_text()
-SHARED_BYTES = 164864
+SHARED_BYTES = 230464
 SMALL = Sizes(NH=2, NKV=1, HD=128)
 
 
@@ -84,7 +84,7 @@ def test_sharp_scores_keep_their_accuracy():
 
 @pytest.mark.emulation
 def test_result_does_not_depend_on_thread_order():
-    assert run_prefill(17, 300, orders=(0, 1, 2, 3)) <= 1
+    assert run_prefill(17, 700, orders=(0, 1, 2, 3, -3)) <= 1
 
 
 @pytest.mark.emulation
@@ -102,17 +102,19 @@ def plant(old, new):
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("rows.mask(scores, block.first_position, first_key);", ""),
+        ("rows.mask(scores, block.first_position, tile * KEYS);", ""),
         ("i / 2 % 2 * 8 > limit;", "i / 2 % 2 * 8 > limit + 1;"),
         ("blockIdx.x / (NH / NKV);", "blockIdx.x % NKV;"),
         ("score * SOFTMAX_SCALE - next", "score / HD - next"),
         ("rows.correct(correction);", ""),
-        ("block.positions - first_key);", "KEYS);"),
-        ("load_pages(pages, block_table_row, tile + 1, block.positions);", ""),
-        ("wgmma_wait<0>();\n        settle(rows.out);\n        rows.correct", "rows.correct"),
-        ("advance(v_operand, other_place)", "advance(v_operand, place)"),
+        ("left + KEYS);", "KEYS);"),
+        ("load_pages(k_pages, block_table_row, tile + 1, block.positions);", ""),
+        ("wgmma_wait<0>();\n        settle(rows.out);\n        barrier", "barrier"),
+        ("(tile - 1) % STAGES * TILE_BYTES));", "tile % STAGES * TILE_BYTES));"),
+        ("constexpr int STAGES = 3;", "constexpr int STAGES = 2;"),
+        ("cp_async_wait<1>();\n        fence", "cp_async_wait<2>();\n        fence"),
     ],
-    ids="mask,one ahead,kv head,scale,rescale,unused rows,page,wait,stage".split(","),
+    ids=range(11),
 )
 def test_planted_fault_is_seen(old, new):
     sizes = Sizes(NH=4, NKV=2, HD=128)
@@ -120,8 +122,15 @@ def test_planted_fault_is_seen(old, new):
 
 
 @pytest.mark.emulation
-def test_missing_barrier_is_seen():
-    line = "__syncthreads();\n        const int place"
-    source = plant(line, "const int place")
-    with pytest.raises(EmulationError, match="thread orders"):
-        run_prefill(17, 300, source=source, orders=(0, 3))
+@pytest.mark.parametrize(
+    "line",
+    [
+        "barrier_wait(meeting.keys, parity);",
+        "barrier_wait(meeting.values, parity);",
+        "__syncthreads();  // queries",
+    ],
+)
+def test_missing_barrier_is_seen(line):
+    source = plant(line, "//")
+    with pytest.raises(EmulationError, match=r"thread orders|no barrier was made"):
+        run_prefill(128, 650, source=source, orders=(0, 3, -3))

@@ -58,3 +58,36 @@ def test_clean_under_the_sanitizer(embed):
         np.random.default_rng(3).standard_normal((2, embed)).astype(np.float32),
         sanitize=True,
     )
+
+
+@pytest.mark.parametrize(
+    ("embed", "rows", "part_count", "first_row"),
+    [(8, 2, 1, 0), (72, 3, 0, 0)]
+    + [
+        pytest.param(*case, marks=pytest.mark.emulation)
+        for case in ((1024, 3, 2, 0), (1032, 4, 16, 3), (576, 5, 3, 2))
+    ],
+)
+def test_parts_of_a_product_join_the_residual_before_the_norm(embed, rows, part_count, first_row):
+    rng = np.random.default_rng(5)
+    hidden = rng.standard_normal((rows, embed)).astype(np.float32)
+    parts = rng.standard_normal((max(part_count, 1), rows, embed)).astype(np.float32)
+    weight = to_bf16(rng.uniform(-2, 2, embed))
+    out = Guarded((rows, embed), np.uint16)
+    found = Guarded((rows, embed), np.float32)
+    found.array[...] = hidden
+    args = [out.array, found.array, parts, weight, *map(np.int32, (rows, part_count, first_row))]
+    load_kernels("rms_norm.cu", Sizes(E=embed)).launch(
+        "rms_norm_add_bf16", (rows - first_row,), (128,), args
+    )
+    for guarded in (out, found):
+        guarded.assert_guards_intact()
+    expected = hidden.astype(np.float64)
+    expected[first_row:] += parts[:part_count, first_row:].astype(np.float64).sum(axis=0)
+    magnitude = np.abs(hidden) + np.abs(parts[:part_count]).sum(axis=0)
+    assert_close(found.array, expected, (part_count + 1) * oracle.FP32_EPS * magnitude)
+    normed = oracle.rms_norm(expected[first_row:], from_bf16(weight), 1e-6)
+    slack = 1e-5 * np.abs(from_bf16(weight))
+    tolerance = oracle.BF16_EPS * np.abs(normed) + slack
+    assert_close(from_bf16(out.array[first_row:]), normed, tolerance)
+    assert (out.array[:first_row] == 0xFFFF).all(), "a row before the first was written"

@@ -103,15 +103,15 @@ def test_small_whole_numbers_are_multiplied_exactly(entry):
 @pytest.mark.emulation
 @pytest.mark.parametrize("entry", ["both_shared", "a_in_registers"])
 def test_sums_are_not_there_before_the_wait(entry):
-    found, expected = run(entry, SOURCE.replace("wgmma_wait<0>();", ""))
-    assert not np.array_equal(found, expected)
+    with pytest.raises(EmulationError, match="thread orders"):
+        run(entry, SOURCE.replace("wgmma_wait<0>();", ""))
 
 
 @pytest.mark.emulation
 def test_an_operand_that_is_overwritten_too_early_shows():
     source = SOURCE.replace("wgmma_wait<0>();", "shared[0] = 1; wgmma_wait<0>();")
-    found, expected = run("both_shared", source)
-    assert not np.array_equal(found, expected)
+    with pytest.raises(EmulationError, match="thread orders"):
+        run("both_shared", source)
 
 
 @pytest.mark.emulation
@@ -131,3 +131,51 @@ def test_what_the_device_forbids_is_an_error(old, new, message):
     source = SOURCE.replace('#include "wgmma.cuh"', header).replace(old, new)
     with pytest.raises(EmulationError, match=message):
         run("both_shared", source)
+
+
+BARRIER = """
+#include "common.cuh"
+#include "wgmma.cuh"
+
+extern "C" __global__ void __launch_bounds__(128) relay(int* out) {
+    DYNAMIC_SHARED(unsigned long long, barriers);
+    int* const values = reinterpret_cast<int*>(barriers + 2);
+    const int warp = threadIdx.x / 32;
+    if (threadIdx.x == 0) {
+        barrier_init(barriers, 32);
+        barrier_init(barriers + 1, 96);
+    }
+    __syncthreads();
+    for (int round = 0; round < 5; ++round) {
+        if (warp == 0) {
+            if (round > 0) {
+                barrier_wait(barriers + 1, (round - 1) % 2);
+            }
+            values[threadIdx.x] = round * 100 + threadIdx.x;
+            barrier_arrive(barriers);
+        } else {
+            barrier_wait(barriers, round % 2);
+            out[round * 96 + threadIdx.x - 32] = values[threadIdx.x % 32];
+            barrier_arrive(barriers + 1);
+        }
+    }
+}
+"""
+
+
+@pytest.mark.emulation
+def test_threads_that_wait_see_what_those_that_arrived_have_written():
+    out = np.zeros((5, 3, 32), np.int32)
+    kernels = load_kernels(source=BARRIER, sizes=Sizes())
+    kernels.launch("relay", (1,), (128,), [out], shared_bytes=144, orders=(0, 1, 2, 3, 4))
+    expected = np.arange(5)[:, None, None] * 100 + np.arange(32)
+    np.testing.assert_array_equal(out, np.broadcast_to(expected, out.shape))
+
+
+@pytest.mark.emulation
+def test_a_wait_for_too_few_arrivals_never_ends():
+    source = BARRIER.replace("barriers + 1, 96", "barriers + 1, 97")
+    with pytest.raises(EmulationError, match="never ends"):
+        load_kernels(source=source, sizes=Sizes()).launch(
+            "relay", (1,), (128,), [np.zeros(480, np.int32)], shared_bytes=144
+        )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -16,7 +18,8 @@ from tests.kernels.emulated_device.gpu import (
     Launch,
     current_gpu,
 )
-from tests.kernels.emulated_device.memory import NdArray
+from tests.kernels.emulated_device.memory import NdArray, array_at
+from tests.kernels.emulated_device.nvrtc import read_cubin
 from tests.kernels.emulated_device.signature import Parameter, Signature, signatures
 from tests.kernels.emulated_device.stream import current_stream
 from tests.kernels.emulation.build import build_library, write_source
@@ -30,9 +33,16 @@ _MAX_THREADS = 1024
 
 
 class RawModule:
-    """As cupy.RawModule: compiles when its first function is asked for."""
+    """As cupy.RawModule: compiles when its first function is asked for.
 
-    def __init__(self, *, code: str, options: tuple[str, ...] = ()) -> None:
+    A `path` must be that of a cubin which the fake NVRTC has made: it holds the source.
+    """
+
+    def __init__(
+        self, *, code: str = "", options: tuple[str, ...] = (), path: str | None = None
+    ) -> None:
+        if path is not None:
+            code, options = read_cubin(Path(path).read_bytes())
         self._code = code
         self._options = options
         self._library: str | None = None
@@ -58,7 +68,7 @@ class RawModule:
         return RawKernel(name, known[name], self._library)
 
     def _build(self, gpu: EmulatedGpu) -> str:
-        flags = [option for option in self._options if not option.startswith("-std=")]
+        flags = [option for option in self._options if option.startswith("-D")]
         path = write_source(self._code)
         try:
             return str(build_library(path, flags, gpu.compute_capability * 10, sanitize=False))
@@ -74,6 +84,11 @@ class RawKernel:
         self._signature = signature
         self._library = library
         self._max_shared_bytes = _DEFAULT_SHARED_BYTES
+
+    @property
+    def kernel(self) -> Function:
+        """As cupy.RawKernel.kernel."""
+        return Function(self)
 
     @property
     def max_dynamic_shared_size_bytes(self) -> int:
@@ -116,6 +131,22 @@ class RawKernel:
             launch = (self._library, self.name, grid, block, values, shared_mem, 0, False)
             current_stream().enqueue(partial(run_library, *launch))
 
+    def launch_raw(
+        self, grid: tuple[int, ...], block: tuple[int, ...], shared_mem: int, addresses: int
+    ) -> None:
+        """Launch with arguments that lie at `addresses`, copied now, as cuLaunchKernel does."""
+        parameters = self._signature.parameters
+        places = ctypes.cast(addresses, ctypes.POINTER(ctypes.c_void_p))
+        args: list[Any] = []
+        for parameter, place in zip(parameters, places[: len(parameters)], strict=True):
+            if parameter.is_pointer:
+                pointer = ctypes.c_void_p.from_address(place).value
+                args.append(array_at(pointer or 0, parameter.dtype))
+            else:
+                raw = ctypes.string_at(place, parameter.dtype.itemsize)
+                args.append(np.frombuffer(raw, parameter.dtype)[0])
+        self(grid, block, args, shared_mem=shared_mem)
+
     def _value(self, argument: object, parameter: Parameter) -> np.ndarray | np.generic:
         """What the emulation takes for an argument, if it fits the parameter."""
         if parameter.is_pointer:
@@ -130,3 +161,38 @@ class RawKernel:
     def _require(self, condition: bool, what: object) -> None:
         if not condition:
             raise CUDADriverError(INVALID_VALUE, f"{self.name}: {what}")
+
+
+class Function:
+    """As cupy.cuda.function.Function: `ptr` is what the driver calls a CUfunction."""
+
+    _known: ClassVar[dict[int, RawKernel]] = {}
+
+    def __init__(self, kernel: RawKernel) -> None:
+        self.ptr = id(kernel)
+        Function._known[self.ptr] = kernel
+
+    @staticmethod
+    def at(ptr: int) -> RawKernel:
+        """The kernel that the handle stands for."""
+        return Function._known[ptr]
+
+
+def launch_kernel(
+    function: int,
+    grid_x: int,
+    grid_y: int,
+    grid_z: int,
+    block_x: int,
+    block_y: int,
+    block_z: int,
+    shared_bytes: int,
+    stream: int,
+    parameters: int,
+    extra: int,
+) -> None:
+    """As cupy.cuda.driver.launchKernel; only for the current stream."""
+    assert stream == current_stream().ptr
+    assert extra == 0
+    grid, block = (grid_x, grid_y, grid_z), (block_x, block_y, block_z)
+    Function.at(function).launch_raw(grid, block, shared_bytes, parameters)

@@ -93,6 +93,20 @@ class MemoryPointer:
         return self.mem.ptr + self.offset
 
 
+# Elements of the longest array that was made at an address, by address and dtype.
+_reach: dict[tuple[int, np.dtype[Any]], int] = {}
+
+
+def array_at(pointer: int, dtype: np.dtype[Any]) -> NdArray:
+    """The longest array that the program has made at this address; a bare pointer has no size."""
+    for buffer in _buffers.values():
+        if buffer.ptr <= pointer < buffer.ptr + buffer.size and (pointer, dtype) in _reach:
+            memory = UnownedMemory(buffer.ptr, buffer.size, None, 0)
+            place = MemoryPointer(memory, pointer - buffer.ptr)
+            return NdArray((_reach[pointer, dtype],), dtype, place)
+    raise AssertionError(f"no array of {dtype} was made at {pointer:#x}")
+
+
 class NdArray:
     """As cupy.ndarray, with no arithmetic: the engine uses none."""
 
@@ -103,6 +117,8 @@ class NdArray:
         raw = memptr.mem.buffer.bytes[memptr.offset : memptr.offset + nbytes]
         self._view = raw.view(dtype).reshape(shape)
         self.data = memptr
+        key = (memptr.ptr, self._view.dtype)
+        _reach[key] = max(self._view.size, _reach.get(key, 0))
 
     @property
     def view(self) -> np.ndarray[Any, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.kernels.emulated_device import gpu as gpu_module
 from tests.kernels.emulated_device.gpu import EmulatedGpu, current_gpu, insert_gpu
-from tests.kernels.emulated_device.kernel import RawModule
+from tests.kernels.emulated_device.kernel import RawModule, launch_kernel
 from tests.kernels.emulated_device.memory import (
     HOST_TO_DEVICE,
     MemoryPointer,
@@ -21,6 +21,7 @@ from tests.kernels.emulated_device.memory import (
     malloc,
     memcpy_async,
 )
+from tests.kernels.emulated_device.nvrtc import Nvrtc
 from tests.kernels.emulated_device.stream import (
     Event,
     Stream,
@@ -108,18 +109,23 @@ def _runtime(gpu: EmulatedGpu) -> ModuleType:
 def _modules(gpu: EmulatedGpu) -> dict[str, ModuleType]:
     parts = {
         "runtime": _runtime(gpu),
-        "driver": _module("cupy.cuda.driver", CUDADriverError=gpu_module.CUDADriverError),
+        "driver": _module(
+            "cupy.cuda.driver",
+            CUDADriverError=gpu_module.CUDADriverError,
+            launchKernel=launch_kernel,
+        ),
         "memory": _module("cupy.cuda.memory", OutOfMemoryError=gpu_module.OutOfMemoryError),
         "compiler": _module("cupy.cuda.compiler", CompileException=gpu_module.CompileException),
         "device": _module("cupy.cuda.device", get_cublas_handle=lambda: 1),
     }
     modules = {f"cupy.cuda.{name}": module for name, module in parts.items()}
+    libs = _module("cupy_backends.cuda.libs", nvrtc=Nvrtc())
+    modules["cupy_backends"] = _module("cupy_backends")
+    modules["cupy_backends.cuda"] = _module("cupy_backends.cuda")
+    modules["cupy_backends.cuda.libs"] = libs
     if gpu.cublas is not None:
         parts["cublas"] = modules["cupy.cuda.cublas"] = _module("cupy.cuda.cublas")
-        libs = _module("cupy_backends.cuda.libs", cublas=gpu.cublas)
-        modules["cupy_backends"] = _module("cupy_backends")
-        modules["cupy_backends.cuda"] = _module("cupy_backends.cuda")
-        modules["cupy_backends.cuda.libs"] = libs
+        libs.__dict__["cublas"] = gpu.cublas
     cuda = _module(
         "cupy.cuda",
         Device=Device,

@@ -10,7 +10,8 @@ How to use it::
                    args=[out, hidden, weight, np.int32(T)], shared_bytes=0)
 
 - `launch` runs the kernel once per order in `orders` (0 forward, 1 backward, 3 the lowest warp
-  first and as far as it can, others random fibers and blocks), each time on the same inputs, and
+  first and as far as it can, others random fibers and blocks; in odd orders warpgroup products run
+  at once, else at their wait; -3 is 3 with late products), each time on the same inputs, and
   raises EmulationError when the results differ in one bit (a missing barrier), when a barrier or
   warp operation diverges, when a spin wait never ends. Arrays are pointers and are written in
   place; scalars must be NumPy scalars of the parameter's own size.

@@ -132,6 +132,10 @@ void wgmma(float* d, int columns, const unsigned* a_registers, uint64_t a, uint6
            bool b_transposed, bool accumulate, const char* file, int line);
 void wgmma_commit();
 void wgmma_wait(size_t pending);
+// A barrier of eight bytes in shared memory; `barrier_passed`: whether a phase of this parity ended.
+void barrier_init(unsigned long long* barrier, int count);
+void barrier_arrive(unsigned long long* barrier);
+bool barrier_passed(const unsigned long long* barrier, int parity);
 
 template <typename T>
 T shuffle(const Site& site, unsigned mask, T value, int source) {

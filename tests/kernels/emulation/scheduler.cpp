@@ -33,7 +33,7 @@ uint64_t next_random() {
     return s;
 }
 
-// Order of `count` things: 0 and 3 forward, 1 backward, others random and different per pass.
+// Order of `count` things: 0, 3 and -3 forward, 1 backward, others random and different per pass.
 void fill_order(std::vector<unsigned>& order, unsigned count) {
     order.resize(count);
     for (unsigned i = 0; i < count; ++i) {
@@ -97,6 +97,15 @@ std::string stuck_message(const Block& block) {
     return "divergent wait: " + fiber_name(*waiting) + " waits in " + site_text(waiting->site);
 }
 
+// Whoever spins may look again.
+void wake_spinning(Block& block) {
+    for (Fiber& fiber : block.fibers) {
+        if (fiber.state == State::kSpinning) {
+            fiber.state = State::kReady;
+        }
+    }
+}
+
 // Runs each ready fiber of the block until it waits; returns whether any is still alive.
 bool run_pass(Block& block, std::vector<unsigned>& order) {
     raw_copy(__start_emulated_shared, block.static_shared.data(), block.static_shared.size());
@@ -104,11 +113,14 @@ bool run_pass(Block& block, std::vector<unsigned>& order) {
     bool again = true;
     while (again) {
         again = false;
+        if (launch.order != 0) {
+            wake_spinning(block);  // at once; in order 0 when nobody else can go on
+        }
         fill_order(order, static_cast<unsigned>(block.fibers.size()));
         unsigned moved_warp = 0;
         for (unsigned i : order) {
             Fiber& fiber = block.fibers[i];
-            if (launch.order == 3 && again && fiber.warp != moved_warp) {
+            if ((launch.order == 3 || launch.order == -3) && again && fiber.warp != moved_warp) {
                 break;  // the lowest warp first, as far as it can
             }
             if (fiber.state != State::kReady) {
@@ -130,11 +142,7 @@ bool run_pass(Block& block, std::vector<unsigned>& order) {
         }
     }
     raw_copy(block.static_shared.data(), __start_emulated_shared, block.static_shared.size());
-    for (Fiber& fiber : block.fibers) {
-        if (fiber.state == State::kSpinning) {
-            fiber.state = State::kReady;
-        }
-    }
+    wake_spinning(block);
     return block.done < block.fibers.size();
 }
 

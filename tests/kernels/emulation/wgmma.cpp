@@ -1,7 +1,8 @@
-// Stand-ins for the warpgroup matrix products of wgmma.cuh: each lane computes its own sums.
+// Stand-ins for wgmma.cuh: warpgroup matrix products, each lane its own sums, and barriers.
 //
-// A product runs as late as the device may run it: at the wait. Operands in shared memory that are
-// overwritten before it, or sums that are read before it, show as wrong results. Descriptors are
+// A product runs as late as the device may run it, at the wait, or in positive odd orders at once.
+// Operands in shared memory that are overwritten too early or not there yet, and sums that are read
+// before the wait, show as wrong results in one of the orders. Descriptors are
 // decoded as the PTX ISA says ("Matrix descriptor format", 128-byte swizzle).
 #include <string>
 
@@ -115,6 +116,10 @@ void wgmma(float* d, int columns, const unsigned* a_registers, uint64_t a, uint6
     // All lanes of the warp meet, as `.sync.aligned` demands.
     warp_operation({"wgmma", file, line}, 0xFFFFFFFFu, &payload,
                    a_registers != nullptr ? &resolve_a : nullptr);
+    if (launch.order % 2 == 1) {  // of a negative order the rest is -1
+        multiply(operation);
+        return;
+    }
     if (current->wgmma_groups.empty()) {
         current->wgmma_groups.emplace_back();
     }
@@ -138,6 +143,32 @@ void wgmma_wait(size_t pending) {
         }
         groups.erase(groups.begin());
     }
+}
+
+// Low to high: threads that must arrive, threads that have not yet, phases that have ended.
+void barrier_init(unsigned long long* barrier, int count) {
+    *barrier = static_cast<uint64_t>(count) | static_cast<uint64_t>(count) << 16;
+}
+
+void barrier_arrive(unsigned long long* barrier) {
+    const uint64_t count = *barrier & 0xFFFF;
+    uint64_t left = *barrier >> 16 & 0xFFFF, phase = *barrier >> 32;
+    if (count == 0 || count > 1024 || left == 0 || left > count) {
+        fail("barrier_arrive: no barrier was made here");
+    }
+    left -= 1;
+    if (left == 0) {
+        left = count;
+        phase += 1;
+    }
+    *barrier = count | left << 16 | phase << 32;
+    if (launch.order != 0) {
+        to_scheduler();  // others may go on before this thread does
+    }
+}
+
+bool barrier_passed(const unsigned long long* barrier, int parity) {
+    return (*barrier >> 32 & 1) != static_cast<uint64_t>(parity);
 }
 
 }  // namespace emulation

@@ -209,5 +209,6 @@ class AnswerBody(QWidget):
             view.setGeometry(left, top, width - left, height)
             self._places.append((top, height))
         self._width = width
-        self._dirty_from = len(self._segments)
+        # A text edit that is not shown yet still lays its text out at some width of its own.
+        self._dirty_from = len(self._segments) if self.isVisible() else 0
         return sum(self._places[-1]) if self._places else 0

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAccessible
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
     QAbstractButton,
     QLineEdit,
@@ -194,3 +195,24 @@ def test_the_window_feeds_it(window, said, monkeypatch):
     SCENES["thinking"](window)
     assert "Thinking" in said
     assert spoken_reply.INTERVAL_MS >= 1000
+
+
+@pytest.mark.parametrize("scene", ["done", "failed", "versions", "deleted", "empty"])
+def test_every_button_can_be_reached_by_tab(window, scene):
+    SCENES[scene](window)
+    window.panels.restore("right", 0, collapsed=False)
+    window.show_notice(Notice("n", "Something.", actions=(("retry", "Try again"),)))
+    scenes.settle(window)
+    window.activateWindow()
+    window.composer.edit.setFocus()
+    met = []
+    while (widget := window.focusWidget()) not in met:
+        met.append(widget)
+        QTest.keyClick(widget, Qt.Key.Key_Tab)
+    wanted = [
+        button
+        for button in window.findChildren(QAbstractButton)
+        if button.isVisible() and button.isEnabled() and not button.objectName().startswith("qt_")
+    ]
+    assert len(wanted) > 10
+    assert [button for button in wanted if button not in met] == []

@@ -5,7 +5,7 @@ from PySide6.QtCore import QPoint, QRect, QSize, Qt
 
 from app.paths import resource_dir
 from app.ui.theme import Theme
-from app.ui.window_place import centred_inside
+from app.ui.window_place import centred_inside, onto_a_screen
 from app.ui.wizard import WizardWindow
 
 
@@ -54,3 +54,38 @@ def test_the_wizard_opens_in_the_middle_of_the_window_and_stays_where_it_was_mov
     wizard.open_window()
     assert wizard.pos() == QPoint(5, 6)
     wizard.close_window()
+
+
+TWO_SCREENS = [QRect(0, 30, 1920, 1050), QRect(1920, 0, 1280, 1024)]
+
+
+@pytest.mark.parametrize(
+    ("frame", "screens", "expected"),
+    [
+        (QRect(100, 100, 1440, 900), TWO_SCREENS, QRect(100, 100, 1440, 900)),
+        (QRect(2000, 50, 1000, 700), TWO_SCREENS, QRect(2000, 50, 1000, 700)),
+        # The second screen is gone: back onto the first one.
+        (QRect(2000, 50, 1000, 700), TWO_SCREENS[:1], QRect(920, 50, 1000, 700)),
+        # The title bar was above the screen, the window wider than it, far to the left.
+        (QRect(200, -40, 1440, 900), TWO_SCREENS, QRect(200, 30, 1440, 900)),
+        (QRect(-300, 100, 4000, 3000), TWO_SCREENS, QRect(0, 30, 1920, 1050)),
+        (QRect(-9000, -9000, 800, 600), TWO_SCREENS, QRect(0, 30, 800, 600)),
+        # Half on each screen: the one that shows more of it.
+        (QRect(1500, 100, 1000, 700), TWO_SCREENS, QRect(1920, 100, 1000, 700)),
+        (QRect(5, 5, 10, 10), [], QRect(5, 5, 10, 10)),
+    ],
+)
+def test_a_remembered_place_becomes_one_on_a_screen_that_is_there(frame, screens, expected):
+    assert onto_a_screen(frame, screens) == expected
+
+
+@pytest.mark.parametrize("place", [QRect(5000, 4000, 900, 700), QRect(-800, -600, 2000, 1500)])
+def test_a_window_restored_far_away_comes_back_into_sight(window, place):
+    window.setGeometry(place)
+    state = window.window_state()
+    window.setGeometry(0, 0, 760, 600)
+    window.restore_window_state(state)
+    room = window.screen().availableGeometry()
+    # On this platform frames have no width; the smallest size may be more than the screen.
+    assert room.contains(window.frameGeometry().topLeft())
+    assert room.intersected(window.frameGeometry()).width() >= min(room.width(), 760)

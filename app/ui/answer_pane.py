@@ -75,7 +75,7 @@ class AnswerPane(QWidget):
         self._copy = self._action(self.tr("Copy"), self.tr("Copy the answer as Markdown"))
         self._copy.clicked.connect(self._on_copy)
         self._regenerate = self._action(
-            self.tr("Regenerate"), self.tr("Ask for another answer; this one is kept")
+            self.tr("Regenerate"), self.tr("Ask for another answer; this one is kept (Ctrl+R)")
         )
         self._regenerate.clicked.connect(self.regenerate_requested)
         self._edit = self._action(
@@ -86,7 +86,9 @@ class AnswerPane(QWidget):
             self.tr("Edit answer"), self.tr("Change the answer, or let it go on from your words")
         )
         self._edit_answer.clicked.connect(self.edit_answer_requested)
-        self._continue = self._action(self.tr("Continue"), self.tr("Go on where it was cut"))
+        self._continue = self._action(
+            self.tr("Continue"), self.tr("Go on where it was cut (Ctrl+Shift+R)")
+        )
         self._continue.clicked.connect(self.continue_requested)
         self._seed = self._action(
             "", self.tr("Use this seed again: with the same settings it repeats this answer")

@@ -49,6 +49,24 @@ KEYS = (
         QT_TRANSLATE_NOOP("Shortcuts", "Stop the answer; close what lies over the chat"),
     ),
     Key(
+        "answer_now",
+        ("Ctrl+Shift+A",),
+        ANYWHERE,
+        QT_TRANSLATE_NOOP("Shortcuts", "End the thinking and answer now"),
+    ),
+    Key(
+        "regenerate",
+        ("Ctrl+R",),
+        ANYWHERE,
+        QT_TRANSLATE_NOOP("Shortcuts", "Another version of the last answer"),
+    ),
+    Key(
+        "continue",
+        ("Ctrl+Shift+R",),
+        ANYWHERE,
+        QT_TRANSLATE_NOOP("Shortcuts", "Go on with a reply that was cut"),
+    ),
+    Key(
         "thinking",
         ("Ctrl+T",),
         ANYWHERE,

@@ -38,7 +38,9 @@ class ThinkingPane(QWidget):
         self._title = label(self.tr("Thinking"), "strong", self)
         self._counter = ElidedLabel("quiet", self)
         self._answer_now = TextButton(self.tr("Answer now"), "accent", self)
-        self._answer_now.setToolTip(self.tr("End the thinking and go on with the answer"))
+        self._answer_now.setToolTip(
+            self.tr("End the thinking and go on with the answer (Ctrl+Shift+A)")
+        )
         self._answer_now.clicked.connect(self.answer_now_requested)
         self._answer_now.hide()
         self._edit = TextButton(self.tr("Edit"), "link", self)

@@ -20,6 +20,9 @@ def actions_of(window: MainWindow) -> dict[str, Callable[[], object]]:
         "find": lambda: _find_chat(window),
         "composer": lambda: _go_to_composer(window),
         "stop": window.on_escape,
+        "answer_now": window.answer_now_requested.emit,
+        "regenerate": lambda: _press(window, "regenerate", "retry"),
+        "continue": lambda: _press(window, "continue"),
         "thinking": window.toggle_thinking,
         "latest": lambda: window.transcript.jump_to_latest(),
         "models": lambda: window.header.picker.open_menu(),
@@ -44,6 +47,18 @@ def _find_setting(window: MainWindow) -> None:
     if not window.panels.is_shown("right"):
         window.panels.toggle("right")
     window.settings_panel.begin_search()
+
+
+def _press(window: MainWindow, *names: str) -> None:
+    """Press the first of these buttons below the last answer that can be pressed."""
+    exchange_ids = window.transcript.exchange_ids
+    if not exchange_ids:
+        return
+    answer = window.transcript.exchange_widget(exchange_ids[-1]).answer
+    for button in (answer.action(name) for name in names):
+        if not button.isHidden() and button.isEnabled():
+            button.click()
+            return
 
 
 def _go_to_composer(window: MainWindow) -> None:

@@ -106,8 +106,12 @@
         <translation>重新生成</translation>
     </message>
     <message>
-        <source>Ask for another answer; this one is kept</source>
-        <translation>再要一个回答，现有的会保留</translation>
+        <source>Ask for another answer; this one is kept (Ctrl+R)</source>
+        <translation>再要一个回答，现有的会保留（Ctrl+R）</translation>
+    </message>
+    <message>
+        <source>Go on where it was cut (Ctrl+Shift+R)</source>
+        <translation>从中断处继续（Ctrl+Shift+R）</translation>
     </message>
     <message>
         <source>Change the question and ask again</source>
@@ -128,10 +132,6 @@
     <message>
         <source>Continue</source>
         <translation>继续</translation>
-    </message>
-    <message>
-        <source>Go on where it was cut</source>
-        <translation>从中断处继续</translation>
     </message>
     <message>
         <source>Use this seed again: with the same settings it repeats this answer</source>
@@ -179,6 +179,40 @@
     <message>
         <source>Thinkpane was restarted {max_restarts} times and the GPU still does not answer. Your chats are kept; restart the computer, or use the processor.</source>
         <translation>Thinkpane 已重新启动 {max_restarts} 次，GPU 仍无响应。您的对话都已保留；请重启电脑，或改用处理器。</translation>
+    </message>
+</context>
+<context>
+    <name>Attach</name>
+    <message>
+        <source>A question takes {most} files; {name} was not added.</source>
+        <translation>一个问题最多附 {most} 个文件；未添加 {name}。</translation>
+    </message>
+    <message>
+        <source>{name} was not added: the files are too long together.</source>
+        <translation>未添加 {name}：这些文件合起来太长。</translation>
+    </message>
+    <message>
+        <source>{name} has {found} KB; a text file may have {limit}. It was not added.</source>
+        <translation>{name} 有 {found} KB，文本文件不能超过 {limit}。未添加。</translation>
+    </message>
+    <message>
+        <source>{name} could not be read ({reason}). It was not added.</source>
+        <translation>无法读取 {name}（{reason}）。未添加。</translation>
+    </message>
+    <message>
+        <source>{name} is no text file that can be read (UTF-8 or UTF-16). It was not added.</source>
+        <translation>{name} 不是可读取的文本文件（UTF-8 或 UTF-16）。未添加。</translation>
+    </message>
+    <message>
+        <source>Attach text files</source>
+        <translation>附加文本文件</translation>
+    </message>
+</context>
+<context>
+    <name>AttachmentRow</name>
+    <message>
+        <source>Files of the question</source>
+        <translation>问题附带的文件</translation>
     </message>
 </context>
 <context>
@@ -262,6 +296,13 @@
     <message>
         <source>Stopping</source>
         <translation>正在停止</translation>
+    </message>
+</context>
+<context>
+    <name>ChatSide</name>
+    <message>
+        <source>All chats</source>
+        <translation>全部对话</translation>
     </message>
 </context>
 <context>
@@ -420,6 +461,10 @@
     <message>
         <source>Stop the answer (Esc)</source>
         <translation>停止回答（Esc）</translation>
+    </message>
+    <message>
+        <source>Attach text files (or drop them here)</source>
+        <translation>附加文本文件（也可拖放到这里）</translation>
     </message>
     <message>
         <source>Stopping</source>
@@ -630,6 +675,10 @@
 <context>
     <name>EmptyChat</name>
     <message>
+        <source>Suggestions</source>
+        <translation>建议</translation>
+    </message>
+    <message>
         <source>Why is the sky blue, and why are sunsets red?</source>
         <translation>天空为什么是蓝的，夕阳为什么是红的？</translation>
     </message>
@@ -672,6 +721,10 @@
     <message>
         <source>Ask anything</source>
         <translation>随便问</translation>
+    </message>
+    <message>
+        <source>Nothing of this chat is stored. It is gone when you close the window.</source>
+        <translation>此对话的任何内容都不会存储。关闭窗口后即消失。</translation>
     </message>
     <message>
         <source>It runs on this computer. What you write and what it answers stay here.</source>
@@ -797,6 +850,85 @@
     </message>
 </context>
 <context>
+    <name>Export</name>
+    <message>
+        <source>{name} has {found} MB; an import may have {limit}. Nothing was imported.</source>
+        <translation>{name} 有 {found} MB，导入文件不能超过 {limit}。未导入任何内容。</translation>
+    </message>
+    <message>
+        <source>{name} is no export of Thinkpane. Choose a JSON file that Thinkpane wrote; nothing was imported.</source>
+        <translation>{name} 不是 Thinkpane 的导出文件。请选择由 Thinkpane 写出的 JSON 文件；未导入任何内容。</translation>
+    </message>
+    <message>
+        <source>{name} was written by another version of Thinkpane. Install the newer one to import it; nothing was imported.</source>
+        <translation>{name} 由其他版本的 Thinkpane 写出。请安装更新版本后导入；未导入任何内容。</translation>
+    </message>
+    <message>
+        <source>{name} is damaged at {place}. Nothing was imported.</source>
+        <translation>{name} 在 {place} 处已损坏。未导入任何内容。</translation>
+    </message>
+    <message>
+        <source>{name} could not be read ({reason}). Nothing was imported.</source>
+        <translation>无法读取 {name}（{reason}）。未导入任何内容。</translation>
+    </message>
+    <message>
+        <source>{path} could not be written ({reason}).</source>
+        <translation>无法写入 {path}（{reason}）。</translation>
+    </message>
+    <message>
+        <source>The chat was exported to {path}.</source>
+        <translation>对话已导出到 {path}。</translation>
+    </message>
+    <message>
+        <source>{count} chats were exported to {path}.</source>
+        <translation>已将 {count} 个对话导出到 {path}。</translation>
+    </message>
+    <message>
+        <source>One chat was imported from {name}.</source>
+        <translation>已从 {name} 导入一个对话。</translation>
+    </message>
+    <message>
+        <source>{count} chats were imported from {name}.</source>
+        <translation>已从 {name} 导入 {count} 个对话。</translation>
+    </message>
+    <message>
+        <source>New chat</source>
+        <translation>新对话</translation>
+    </message>
+    <message>
+        <source>Question</source>
+        <translation>问题</translation>
+    </message>
+    <message>
+        <source>Thinking</source>
+        <translation>思考</translation>
+    </message>
+    <message>
+        <source>Answer</source>
+        <translation>回答</translation>
+    </message>
+    <message>
+        <source>Export to</source>
+        <translation>导出到</translation>
+    </message>
+    <message>
+        <source>JSON (*.json)</source>
+        <translation>JSON (*.json)</translation>
+    </message>
+    <message>
+        <source>Markdown (*.md)</source>
+        <translation>Markdown (*.md)</translation>
+    </message>
+    <message>
+        <source>Import chats</source>
+        <translation>导入对话</translation>
+    </message>
+    <message>
+        <source>Exports of Thinkpane (*.json)</source>
+        <translation>Thinkpane 导出文件 (*.json)</translation>
+    </message>
+</context>
+<context>
     <name>ExportMenu</name>
     <message>
         <source>Markdown with thinking…</source>
@@ -864,8 +996,27 @@
         <translation>Thinkpane</translation>
     </message>
     <message>
+        <source>Temporary chat: nothing of it is stored</source>
+        <translation>临时对话：不存储任何内容</translation>
+    </message>
+    <message>
+        <source>Temporary chat</source>
+        <translation>临时对话</translation>
+    </message>
+    <message>
         <source>Local. Nothing leaves this computer.</source>
         <translation>本地运行，任何内容都不会离开这台电脑。</translation>
+    </message>
+</context>
+<context>
+    <name>KeyList</name>
+    <message>
+        <source>Keys</source>
+        <translation>快捷键</translation>
+    </message>
+    <message>
+        <source>Close</source>
+        <translation>关闭</translation>
     </message>
 </context>
 <context>
@@ -1108,6 +1259,80 @@
     <message>
         <source>Drag, or use the arrow keys; double-click for the usual width</source>
         <translation>拖动或使用方向键；双击恢复默认宽度</translation>
+    </message>
+</context>
+<context>
+    <name>PresetBar</name>
+    <message>
+        <source>Preset</source>
+        <translation>预设</translation>
+    </message>
+    <message>
+        <source>A named set of thinking, sampling and system prompt. Changes below belong to this chat alone, until you save them into the preset.</source>
+        <translation>一组命名的思考、采样和系统提示词设置。以下更改只属于此对话，直到您将其保存到预设。</translation>
+    </message>
+    <message>
+        <source>Changed</source>
+        <translation>已更改</translation>
+    </message>
+    <message>
+        <source>This chat differs from its preset</source>
+        <translation>此对话与其预设不同</translation>
+    </message>
+    <message>
+        <source>Take back</source>
+        <translation>撤回更改</translation>
+    </message>
+    <message>
+        <source>Back to the saved values of the preset</source>
+        <translation>恢复预设中保存的值</translation>
+    </message>
+    <message>
+        <source>Save preset</source>
+        <translation>保存预设</translation>
+    </message>
+    <message>
+        <source>New chats with this preset begin with these values</source>
+        <translation>使用此预设的新对话将从这些值开始</translation>
+    </message>
+    <message>
+        <source>Name of the preset</source>
+        <translation>预设名称</translation>
+    </message>
+    <message>
+        <source>Save under this name (Enter)</source>
+        <translation>以此名称保存（Enter）</translation>
+    </message>
+    <message>
+        <source>Cancel (Esc)</source>
+        <translation>取消（Esc）</translation>
+    </message>
+    <message>
+        <source>Preset: {name}</source>
+        <translation>预设：{name}</translation>
+    </message>
+    <message>
+        <source>Default</source>
+        <translation>默认</translation>
+    </message>
+    <message>
+        <source>Save as a new preset…</source>
+        <translation>另存为新预设…</translation>
+    </message>
+    <message>
+        <source>Rename…</source>
+        <translation>重命名…</translation>
+    </message>
+    <message>
+        <source>Delete</source>
+        <translation>删除</translation>
+    </message>
+</context>
+<context>
+    <name>Presets</name>
+    <message>
+        <source>There is a preset “{name}” already.</source>
+        <translation>已有名为“{name}”的预设。</translation>
     </message>
 </context>
 <context>
@@ -1476,12 +1701,20 @@
         <source>An entry of the list of added models was damaged and is left out.</source>
         <translation>已添加模型列表中有一项已损坏，未予采用。</translation>
     </message>
+    <message>
+        <source>A damaged preset was left out.</source>
+        <translation>一个已损坏的预设未予采用。</translation>
+    </message>
 </context>
 <context>
     <name>SettingsPanel</name>
     <message>
         <source>Settings</source>
         <translation>设置</translation>
+    </message>
+    <message>
+        <source>Search settings</source>
+        <translation>搜索设置</translation>
     </message>
     <message>
         <source>Reset</source>
@@ -1494,6 +1727,10 @@
     <message>
         <source>Back to the advised values</source>
         <translation>恢复建议值</translation>
+    </message>
+    <message>
+        <source>No setting contains “{text}”.</source>
+        <translation>没有设置包含“{text}”。</translation>
     </message>
 </context>
 <context>
@@ -1511,12 +1748,24 @@
         <translation>在对话列表中</translation>
     </message>
     <message>
-        <source>In the settings</source>
-        <translation>在设置中</translation>
+        <source>While a question or a reply is edited</source>
+        <translation>编辑问题或回复时</translation>
+    </message>
+    <message>
+        <source>In a number of the settings</source>
+        <translation>在设置的数值框中</translation>
+    </message>
+    <message>
+        <source>On the edge between two panes</source>
+        <translation>在两栏之间的边缘上</translation>
     </message>
     <message>
         <source>New chat</source>
         <translation>新对话</translation>
+    </message>
+    <message>
+        <source>Temporary chat, of which nothing is stored</source>
+        <translation>临时对话，不存储任何内容</translation>
     </message>
     <message>
         <source>Search chats</source>
@@ -1529,6 +1778,18 @@
     <message>
         <source>Stop the answer; close what lies over the chat</source>
         <translation>停止回答；关闭盖在对话上的面板</translation>
+    </message>
+    <message>
+        <source>End the thinking and answer now</source>
+        <translation>结束思考，直接回答</translation>
+    </message>
+    <message>
+        <source>Another version of the last answer</source>
+        <translation>最后一个回答的另一个版本</translation>
+    </message>
+    <message>
+        <source>Go on with a reply that was cut</source>
+        <translation>继续被截断的回复</translation>
     </message>
     <message>
         <source>Show or hide the thinking</source>
@@ -1550,6 +1811,74 @@
         <source>Show or hide the settings</source>
         <translation>显示或隐藏设置</translation>
     </message>
+    <message>
+        <source>Search settings</source>
+        <translation>搜索设置</translation>
+    </message>
+    <message>
+        <source>Larger text</source>
+        <translation>放大文字</translation>
+    </message>
+    <message>
+        <source>Smaller text</source>
+        <translation>缩小文字</translation>
+    </message>
+    <message>
+        <source>Usual text size</source>
+        <translation>恢复默认字号</translation>
+    </message>
+    <message>
+        <source>This list</source>
+        <translation>显示此列表</translation>
+    </message>
+    <message>
+        <source>Send</source>
+        <translation>发送</translation>
+    </message>
+    <message>
+        <source>New line</source>
+        <translation>换行</translation>
+    </message>
+    <message>
+        <source>Ask the changed question, or go on from the changed text</source>
+        <translation>提出修改后的问题，或从修改后的文字继续</translation>
+    </message>
+    <message>
+        <source>Leave it as it was</source>
+        <translation>保持原样</translation>
+    </message>
+    <message>
+        <source>Open the chat</source>
+        <translation>打开对话</translation>
+    </message>
+    <message>
+        <source>Rename the chat</source>
+        <translation>重命名对话</translation>
+    </message>
+    <message>
+        <source>Delete the chat</source>
+        <translation>删除对话</translation>
+    </message>
+    <message>
+        <source>Everything else that can be done with the chat</source>
+        <translation>对该对话的其他操作</translation>
+    </message>
+    <message>
+        <source>One step more</source>
+        <translation>增加一步</translation>
+    </message>
+    <message>
+        <source>One step less</source>
+        <translation>减少一步</translation>
+    </message>
+    <message>
+        <source>Move the edge to the left</source>
+        <translation>向左移动边缘</translation>
+    </message>
+    <message>
+        <source>Move the edge to the right</source>
+        <translation>向右移动边缘</translation>
+    </message>
 </context>
 <context>
     <name>SidePanels</name>
@@ -1560,6 +1889,17 @@
     <message>
         <source>Width of the settings</source>
         <translation>设置栏宽度</translation>
+    </message>
+</context>
+<context>
+    <name>SpokenReply</name>
+    <message>
+        <source>Thinking</source>
+        <translation>思考</translation>
+    </message>
+    <message>
+        <source>The reply has ended</source>
+        <translation>回复已结束</translation>
     </message>
 </context>
 <context>
@@ -1604,6 +1944,10 @@
         <translation>首个 token 用时</translation>
     </message>
     <message>
+        <source>Phase</source>
+        <translation>阶段</translation>
+    </message>
+    <message>
         <source>Context</source>
         <translation>上下文</translation>
     </message>
@@ -1628,8 +1972,32 @@
         <translation>首个 token {time}</translation>
     </message>
     <message>
+        <source>What the model can see is full. For a new question the oldest exchanges must be left out; they stay in the chat.</source>
+        <translation>模型的可见范围已满。再提问时必须略去最早的问答；它们仍留在对话中。</translation>
+    </message>
+    <message>
+        <source>{percent} of what the model can see is in use. Soon a reply will break off, and for a new question the oldest exchanges must be left out.</source>
+        <translation>已使用模型可见范围的 {percent}。回复很快会中断，再提问时必须略去最早的问答。</translation>
+    </message>
+    <message>
+        <source>{percent} of what the model can see is in use. When it is full, a reply breaks off, and for a new question the oldest exchanges must be left out.</source>
+        <translation>已使用模型可见范围的 {percent}。占满后回复会中断，再提问时必须略去最早的问答。</translation>
+    </message>
+    <message>
+        <source>{percent} of what the model can see is in use.</source>
+        <translation>已使用模型可见范围的 {percent}。</translation>
+    </message>
+    <message>
+        <source>Thinkpane holds {own} GB and other programs {others} GB; {free} GB are free.</source>
+        <translation>Thinkpane 占用 {own} GB，其他程序占用 {others} GB；可用 {free} GB。</translation>
+    </message>
+    <message>
         <source>GPU memory {used} of {total} GB</source>
         <translation>显存 {used} / {total} GB</translation>
+    </message>
+    <message>
+        <source>{memory}, {others} by others</source>
+        <translation>{memory}，其他程序占用 {others}</translation>
     </message>
     <message>
         <source>{name} {number} tok/s</source>
@@ -1638,10 +2006,6 @@
     <message>
         <source>context {used} of {capacity}</source>
         <translation>上下文 {used} / {capacity}</translation>
-    </message>
-    <message>
-        <source>How much of what the model can see is in use</source>
-        <translation>模型可见范围的使用情况</translation>
     </message>
 </context>
 <context>
@@ -1749,10 +2113,6 @@
         <translation>直接回答</translation>
     </message>
     <message>
-        <source>End the thinking and go on with the answer</source>
-        <translation>结束思考，直接回答</translation>
-    </message>
-    <message>
         <source>Edit</source>
         <translation>编辑</translation>
     </message>
@@ -1769,12 +2129,20 @@
         <translation>隐藏</translation>
     </message>
     <message>
-        <source>Thinking text</source>
-        <translation>思考正文</translation>
+        <source>End the thinking and go on with the answer (Ctrl+Shift+A)</source>
+        <translation>结束思考，直接回答（Ctrl+Shift+A）</translation>
+    </message>
+    <message>
+        <source>Open full height</source>
+        <translation>展开全高</translation>
     </message>
     <message>
         <source>Did not think</source>
         <translation>未思考</translation>
+    </message>
+    <message>
+        <source>Usual height</source>
+        <translation>恢复默认高度</translation>
     </message>
     <message>
         <source>Thought</source>
@@ -1799,6 +2167,25 @@
     <message>
         <source>Hide or show the thinking (Ctrl+T)</source>
         <translation>隐藏或显示思考（Ctrl+T）</translation>
+    </message>
+</context>
+<context>
+    <name>ThinkingText</name>
+    <message>
+        <source>Latest</source>
+        <translation>最新</translation>
+    </message>
+    <message>
+        <source>Jump to the latest thinking</source>
+        <translation>跳到最新的思考</translation>
+    </message>
+    <message>
+        <source>Follow the thinking again</source>
+        <translation>继续跟随思考</translation>
+    </message>
+    <message>
+        <source>Thinking text</source>
+        <translation>思考正文</translation>
     </message>
 </context>
 <context>
@@ -1878,12 +2265,12 @@
         <translation>今天删除</translation>
     </message>
     <message>
-        <source>deleted yesterday, kept {left} more days</source>
-        <translation>昨天删除，还保留 {left} 天</translation>
+        <source>deleted yesterday, {left} days left</source>
+        <translation>昨天删除，还剩 {left} 天</translation>
     </message>
     <message>
-        <source>deleted {days} days ago, kept {left} more days</source>
-        <translation>{days} 天前删除，还保留 {left} 天</translation>
+        <source>{days} days ago, {left} days left</source>
+        <translation>{days} 天前，还剩 {left} 天</translation>
     </message>
     <message>
         <source>Erase “{title}” for good? This cannot be undone.</source>
@@ -2223,6 +2610,21 @@
     <message>
         <source>edited by you</source>
         <translation>由您编辑</translation>
+    </message>
+</context>
+<context>
+    <name>_Chip</name>
+    <message>
+        <source>More than the model can see; what is too long cannot be answered</source>
+        <translation>超出模型的可见范围；太长的内容无法回答</translation>
+    </message>
+    <message>
+        <source>Remove {name}</source>
+        <translation>移除 {name}</translation>
+    </message>
+    <message>
+        <source>{count} characters, tokens not counted yet</source>
+        <translation>{count} 个字符，token 数尚未统计</translation>
     </message>
 </context>
 <context>

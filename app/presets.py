@@ -12,12 +12,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from app.language import translate
-from app.settings import FIELDS, Settings
+from app.settings import FIELDS, SECTIONS, Settings
 from app.settings_tree import settings_of_tree, settings_tree
 
 DEFAULT = ""
 MAX_NAME_CHARACTERS = 60
-CHAT_SECTIONS = frozenset({"Thinking", "Sampling", "System prompt"})
+CHAT_SECTIONS = frozenset(SECTIONS[:3])
+"""Thinking, sampling, system prompt."""
 CHAT_NAMES = tuple(field.name for field in FIELDS if field.section in CHAT_SECTIONS)
 """Settings of a chat; all others are those of the program."""
 

@@ -118,6 +118,10 @@
         <translation>修改问题后重新提问</translation>
     </message>
     <message>
+        <source>More ways to copy</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Edit question</source>
         <translation>编辑问题</translation>
     </message>
@@ -1372,6 +1376,25 @@
     <message>
         <source>Show all {count} characters</source>
         <translation>显示全部 {count} 个字符</translation>
+    </message>
+</context>
+<context>
+    <name>ReplyCopies</name>
+    <message>
+        <source>Copy the answer as Markdown</source>
+        <translation>以 Markdown 复制回答</translation>
+    </message>
+    <message>
+        <source>Copy the answer as plain text</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Copy the thinking</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Copy thinking and answer</source>
+        <translation type="unfinished"></translation>
     </message>
 </context>
 <context>

@@ -255,3 +255,10 @@ def test_both_modes_sampling_values_travel_with_the_chat() -> None:
     both = joined(dark, back.settings)
     assert both.theme == "dark"
     assert with_value(both, "thinking_enabled", True).temperature == 0.0
+
+
+def test_which_settings_belong_to_a_chat() -> None:
+    assert "system_prompt" in CHAT_NAMES
+    assert "temperature" in CHAT_NAMES
+    assert "thinking_budget_tokens" in CHAT_NAMES
+    assert not {"theme", "language", "font_size", "device", "context_tokens"} & set(CHAT_NAMES)

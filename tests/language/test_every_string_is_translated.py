@@ -26,6 +26,7 @@ SPOKEN_TO_PROGRAMS = {
     "app/self_test.py": "prints one line for a terminal",
     "app/engine_builder.py": "written replies of the scripted engine",
     "app/logging_setup.py": "the log",
+    "app/conversation_json.py": "what an import expected, for the log; people are told the place",
     "app/conversation_schema.py": "SQL",
     "app/conversation_index.py": "SQL",
 }
@@ -165,8 +166,8 @@ def test_translations_keep_placeholders_and_mean_something(table: Path) -> None:
     for context, source, text, _ in messages(table):
         assert placeholders(text) == placeholders(source), f"{context}: {source}"
         assert "\ufffd" not in text
-        same = text == source
-        assert not same or not SENTENCE.search(source) or source in NAMES | {"NVIDIA GPU"}, source
+        may_be_same = source in NAMES | {"NVIDIA GPU"} or "(*." in source
+        assert text != source or not SENTENCE.search(source) or may_be_same, source
 
 
 def test_compiled_tables_are_those_of_the_sources(tmp_path: Path) -> None:

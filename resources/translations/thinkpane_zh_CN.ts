@@ -119,7 +119,7 @@
     </message>
     <message>
         <source>More ways to copy</source>
-        <translation type="unfinished"></translation>
+        <translation>更多复制方式</translation>
     </message>
     <message>
         <source>Edit question</source>
@@ -1386,15 +1386,15 @@
     </message>
     <message>
         <source>Copy the answer as plain text</source>
-        <translation type="unfinished"></translation>
+        <translation>以纯文本复制回答</translation>
     </message>
     <message>
         <source>Copy the thinking</source>
-        <translation type="unfinished"></translation>
+        <translation>复制思考</translation>
     </message>
     <message>
         <source>Copy thinking and answer</source>
-        <translation type="unfinished"></translation>
+        <translation>复制思考和回答</translation>
     </message>
 </context>
 <context>

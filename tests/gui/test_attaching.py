@@ -1,0 +1,151 @@
+"""Files on their way into a question: dropped, pasted, chosen, shown as chips, taken out."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import QEvent, QMimeData, QPoint, QPointF, Qt, QUrl
+from PySide6.QtGui import QDragEnterEvent, QDropEvent
+from PySide6.QtWidgets import QApplication
+
+from app.chat_view import Attachment
+from app.ui import file_drop
+from tests.gui import chat_scenes
+
+
+def mime_of(*urls: str, text: str = "") -> QMimeData:
+    data = QMimeData()
+    data.setUrls([QUrl(url) for url in urls])
+    if text:
+        data.setText(text)
+    return data
+
+
+def drop_on(widget, data):
+    """A drag that enters and is dropped; whether it was taken."""
+    enter = QDragEnterEvent(
+        QPoint(5, 5),
+        Qt.DropAction.CopyAction,
+        data,
+        Qt.MouseButton.LeftButton,
+        Qt.KeyboardModifier.NoModifier,
+    )
+    QApplication.sendEvent(widget, enter)
+    if not enter.isAccepted():
+        return False
+    drop = QDropEvent(
+        QPointF(5, 5),
+        Qt.DropAction.CopyAction,
+        data,
+        Qt.MouseButton.LeftButton,
+        Qt.KeyboardModifier.NoModifier,
+        QEvent.Type.Drop,
+    )
+    QApplication.sendEvent(widget, drop)
+    return drop.isAccepted()
+
+
+@pytest.fixture
+def dropped(window):
+    told = []
+    window.files_dropped.connect(told.append)
+    return told
+
+
+def test_files_dropped_on_the_question_or_anywhere_else_are_told(window, dropped):
+    data = mime_of("file:///tmp/a.txt", "file:///tmp/b%20c.md")
+    assert drop_on(window.composer.edit.viewport(), data)
+    assert drop_on(window, data)
+    assert dropped == [["/tmp/a.txt", "/tmp/b c.md"]] * 2
+    assert window.composer.text == "", "the paths are not written into the question"
+
+
+def test_pasted_files_are_told_too(window, dropped):
+    window.composer.edit.insertFromMimeData(mime_of("file:///tmp/a.txt", text="file:///tmp/a.txt"))
+    assert dropped == [["/tmp/a.txt"]]
+
+
+def test_a_link_or_text_is_no_file(window, dropped):
+    data = mime_of("https://example.org/a.txt", text="https://example.org/a.txt")
+    assert not drop_on(window, data)
+    window.composer.edit.insertFromMimeData(data)
+    assert dropped == []
+    assert window.composer.text == "https://example.org/a.txt"
+
+
+def test_the_button_asks_for_files(window, dropped, monkeypatch, qtbot):
+    monkeypatch.setattr(file_drop, "ask_what_to_attach", lambda parent: ["/tmp/a.txt"])
+    qtbot.mouseClick(window.composer.attach, Qt.MouseButton.LeftButton)
+    monkeypatch.setattr(file_drop, "ask_what_to_attach", lambda parent: [])
+    qtbot.mouseClick(window.composer.attach, Qt.MouseButton.LeftButton)
+    assert dropped == [["/tmp/a.txt"]]
+
+
+def test_chips_show_name_and_tokens_above_the_question(window, qtbot):
+    chat_scenes.scene_files(window)
+    row = window.composer.attachments
+    assert [chip.text for chip in row.chips] == [
+        "readings-2026-11.csv 3,204 tokens",
+        "how the sensor was calibrated.md 611 tokens",
+        "notes.txt 1,180 characters, tokens not counted yet",
+    ]
+    edit = window.composer.edit
+    qtbot.waitUntil(lambda: row.geometry().bottom() < edit.geometry().top())
+    assert all(row.rect().contains(chip.geometry()) for chip in row.chips)
+
+
+def test_chips_break_into_lines_where_the_window_is_narrow(window, qtbot):
+    chat_scenes.scene_files(window)
+    row = window.composer.attachments
+    wide = row.height()
+    window.resize(600, 800)
+    qtbot.waitUntil(lambda: row.height() > wide)
+    assert all(row.rect().contains(chip.geometry()) for chip in row.chips)
+    tops = [chip.geometry().top() for chip in row.chips]
+    assert tops == sorted(tops)
+
+
+def test_a_chip_is_taken_out_by_its_cross_and_the_keyboard_stays(window, qtbot):
+    window.activateWindow()
+    chat_scenes.scene_files(window)
+    row = window.composer.attachments
+    removed = []
+
+    def remove(index):
+        removed.append(index)
+        window.show_attachments([c.attachment for n, c in enumerate(row.chips) if n != index])
+
+    window.attachment_removed.connect(remove)
+    row.chips[1].close_button.setFocus()
+    qtbot.keyClick(row.chips[1].close_button, Qt.Key.Key_Space)
+    assert removed == [1]
+    assert window.focusWidget() is row.chips[-1].close_button
+    for _ in range(2):
+        qtbot.keyClick(row.chips[-1].close_button, Qt.Key.Key_Space)
+    assert removed == [1, 1, 0]
+    assert not row.isVisible()
+    assert window.focusWidget() is window.composer.edit
+
+
+def test_files_alone_can_be_sent(window, qtbot):
+    sent = []
+    window.submitted.connect(sent.append)
+    assert not window.composer.send.isEnabled()
+    window.show_attachments([Attachment("a.txt", 5, 20)])
+    assert window.composer.send.isEnabled()
+    qtbot.keyClick(window.composer.edit, Qt.Key.Key_Return)
+    assert sent == [""]
+    window.show_attachments([])
+    assert not window.composer.send.isEnabled()
+
+
+def test_what_is_too_long_for_the_model_warns(window):
+    chat_scenes.scene_files_too_long(window)
+    [chip] = window.composer.attachments.chips
+    assert chip._size.property("role") == "warn"
+    assert "More than the model can see" in chip._size.toolTip()
+
+
+def test_every_cross_names_its_file(window):
+    chat_scenes.scene_files(window)
+    for chip in window.composer.attachments.chips:
+        assert chip.close_button.accessibleName() == f"Remove {chip.attachment.name}"

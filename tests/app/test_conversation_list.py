@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from app.conversation import ReplyStatus
 from tests.app.fakes import Desk
 
 
@@ -183,3 +184,79 @@ def test_a_draft_found_late_does_not_replace_what_was_begun_meanwhile(desk):
     for answer in held:
         answer()
     assert again.chats.shown.draft == "typed already"
+
+
+def test_a_pinned_chat_stays_on_top_also_after_a_restart(desk):
+    for question in ("One", "Two", "Three"):
+        desk.chats.on_new_chat()
+        desk.ask(question)
+    first = next(s for s in desk.view.summaries if s.title == "One")
+    desk.chats.on_pin(first.conversation_id, True)
+    assert titles(desk) == ["One", "Three", "Two"]
+    desk.ask("More of three")
+    again = Desk(desk.tmp_path)
+    assert titles(again) == ["One", "Three", "Two"]
+    again.chats.on_pin(first.conversation_id, False)
+    assert titles(again) == ["Three", "Two", "One"]
+
+
+def test_a_duplicate_is_shown_and_lives_on_its_own(desk):
+    desk.ask("One", "The answer.", "The thought.")
+    original = desk.chats.shown_id
+    desk.chats.on_pin(original, True)
+    desk.chats.on_duplicate(original)
+    assert desk.chats.shown_id != original
+    assert [(s.title, s.pinned) for s in desk.view.summaries] == [
+        ("One", True),
+        ("One (copy)", False),
+    ]
+    desk.ask("Only in the copy")
+    assert len(desk.store.conversation(original).exchanges) == 1
+    assert len(desk.chats.shown.exchanges) == 2
+
+
+def test_a_duplicate_of_a_chat_that_answers_has_what_had_come(desk):
+    desk.chat.on_submitted("One?")
+    original = desk.chats.shown_id
+    desk.say("A thought.", "Half an ans")
+    for reply_id, streamed in desk.store.appended:
+        desk.store.store.append_text(reply_id, streamed)
+    desk.chats.on_duplicate(original)
+    reply = desk.chats.shown.exchanges[0].reply
+    assert reply is not None
+    assert (reply.answer, reply.status) == ("Half an ans", ReplyStatus.INTERRUPTED)
+    desk.say("", "wer.")
+    desk.finish()
+    stored = desk.store.conversation(original).exchanges[0].reply
+    assert stored is not None
+    assert stored.answer == "Half an answer."
+
+
+def test_the_trash_is_shown_restored_from_and_emptied(desk):
+    ids = {}
+    for question in ("One", "Two", "Three"):
+        desk.chats.on_new_chat()
+        desk.ask(question)
+        ids[question] = desk.chats.shown_id
+    for question in ("One", "Two"):
+        desk.wall.now += 10
+        desk.chats.on_delete(ids[question])
+    assert [s.title for s in desk.view.trash] == ["Two", "One"]
+    desk.chats.on_undo_delete(ids["One"])
+    assert [s.title for s in desk.view.trash] == ["Two"]
+    assert desk.view.conversation.exchanges[0].question == "One"
+    desk.chats.on_erase([ids["Two"], ids["Three"]])
+    assert desk.view.trash == []
+    assert sorted(titles(desk)) == ["One", "Three"], "what is not in the trash is not erased"
+    desk.chats.on_undo_delete(ids["Two"])
+    assert "missing" in desk.view.notices
+
+
+def test_search_finds_thinking_and_all_words_anywhere_in_the_chat(desk):
+    desk.ask("About rockets", "They fly.", "Thrust and drag.")
+    desk.chats.on_new_chat()
+    desk.ask("About trains", "They roll.", "Friction and drag.")
+    desk.chats.on_search("drag rockets")
+    assert titles(desk) == ["About rockets"]
+    desk.chats.on_search("friction")
+    assert desk.view.summaries[0].snippet == "Friction and drag."

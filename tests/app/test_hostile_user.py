@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import logging
 import os
+import random
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
@@ -18,10 +20,12 @@ from pytestqt.qtbot import QtBot
 from app.application import Application
 from app.chat_view import ChatState
 from app.conversation import ReplyStatus
+from app.conversation_store import ConversationStore
 from app.engine_builder import build_engine
 from app.self_test import self_test_model
 from app.settings import Settings, with_value
 from app.settings_file import Profile, save_profile
+from app.store_thread import StoreThread
 from tests.app.hostile_user import HostileUser
 from tests.app.test_application import Runner
 
@@ -42,6 +46,19 @@ def runner(qtbot: QtBot, tmp_path: Path) -> Iterator[Runner]:
     yield made
     for application in list(made.running):
         made.close(application)
+
+
+@pytest.fixture
+def slow_disk(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    """Every other run has a disk on which answers take long enough for quick hands."""
+    carry_out, chance = StoreThread._carry_out_read, random.Random(seed)
+
+    def later(self: StoreThread, store: ConversationStore, work: object) -> None:
+        if seed % 2 == 0:
+            time.sleep(chance.choice((0.0, 0.02, 0.1, 0.3)))
+        carry_out(self, store, work)
+
+    monkeypatch.setattr(StoreThread, "_carry_out_read", later)
 
 
 def start(runner: Runner) -> Application:
@@ -81,7 +98,7 @@ def check_nothing_is_lost(runner: Runner, asked: list[str]) -> None:
 
 
 @pytest.mark.parametrize("seed", range(1, SEEDS + 1))
-def test_quick_hands_break_nothing_and_lose_nothing(runner, seed, caplog):
+def test_quick_hands_break_nothing_and_lose_nothing(runner, seed, slow_disk, caplog):
     app = start(runner)
     user = HostileUser(app, seed)
     with caplog.at_level(logging.WARNING):

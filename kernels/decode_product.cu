@@ -20,7 +20,7 @@
 // Assumes     K % 8 == 0; with KIND 2 TILES is even
 // Numerics    exact products of bf16, fp32 sums; a row of the result depends neither on B nor on
 //             batch, TILES, STAGED, TURNS and grid. With NORM x[k] * norm[k] enters as the sum of two
-//             bf16 (relative error 2^-18), and the sum is scaled at the end.
+//             bf16 (relative error 2^-17), and the sum is scaled at the end.
 // Source      bound by reading weight once. Each thread copies the 16-byte pieces that it will
 //             multiply into shared memory of its own, in the background: no barrier, and on 9.0
 //             and up the copies start before the previous kernel has ended (programmatic dependent
@@ -60,8 +60,10 @@ constexpr int GROUPS = (N + OUTPUTS - 1) / OUTPUTS;
 constexpr int STEPS = ((K + WARP - 1) / WARP + WARPS - 1) / WARPS;  // of 32 values of k, per warp
 constexpr int TURNS = PRODUCT_TURNS;                                // turns under way at a time
 constexpr int STAGED = !HAS_CP_ASYNC ? 0 : PRODUCT_STAGED < STEPS ? PRODUCT_STAGED : STEPS;
-// Blocks that fit a multiprocessor's registers: up to 96 a thread, and room for the next kernel's.
-constexpr int RESIDENT = 640 / THREADS > 0 ? 640 / THREADS : 1;
+// Blocks that fit a multiprocessor's registers: up to 96 a thread, and room for the next kernel's;
+// 128 from 10.0 on, where 96 would spill.
+constexpr int RESIDENT_THREADS = KERNEL_ARCH >= 1000 ? 512 : 640;
+constexpr int RESIDENT = RESIDENT_THREADS / THREADS > 0 ? RESIDENT_THREADS / THREADS : 1;
 constexpr int ROW = WARPS * STEPS * WARP;  // of x in shared memory, zeros from K on
 constexpr int ROW_STRIDE = ROW + 32;       // so that 8 lanes that read two rows meet 32 banks
 constexpr int ROW_VECTORS = (ROW / 8 + THREADS - 1) / THREADS;  // of 8 values, per thread

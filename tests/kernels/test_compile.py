@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.kernels.emulation import QWEN3_0_6B, SMOLLM2_135M
+from engine.models.memory_plan import DECODE_SPLITS
+from engine.models.model_config import ModelConfig
+from tests.kernels.emulated_device import emulated_cupy
+from tests.kernels.emulation import QWEN3_0_6B, SMOLLM2_135M, Sizes
 from tests.kernels.emulation.build import KERNELS, entry_points
 from tests.kernels.nvrtc import (
     ARCHITECTURES,
@@ -20,6 +23,9 @@ FILES = sorted(KERNELS.glob("*.cu"))
 HEADER_FIELDS = ["Operation", "Arguments", "Launch", "Assumes", "Numerics", "Source", "Oracle"]
 # Files of Hopper's own instructions compile for that one target only.
 TARGETS = {path: ("90a",) if path.stem.endswith("_hopper") else ARCHITECTURES for path in FILES}
+PRODUCTS = ("qkv", "o", "gate_up", "down", "lm_head")
+# The decode kernels live on their registers: from here on none of them may spill.
+NO_SPILLS_FROM = 86
 # More than this and a spill has got out of hand; a few bytes around a branch cost nothing.
 MOST_SPILL_BYTES = 64
 
@@ -48,6 +54,40 @@ def test_compiles_for_every_architecture(path, sizes):
     # NVRTC runs outside the GIL.
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(check, TARGETS[path]))
+
+
+def product_defines(sizes: Sizes, product: str) -> tuple[str, ...]:
+    """Options of decode_product.cu as a decode step compiles it."""
+    heads = (sizes.NH, sizes.NKV, sizes.HD)
+    rest = (sizes.V, sizes.RMS_NORM_EPS, 1e4, 4096, True)
+    config = ModelConfig("qwen3", 1, sizes.E, sizes.F, *heads, *rest)
+    with emulated_cupy():
+        from engine.cuda.decode_product import decode_products
+
+        defines: tuple[str, ...] = getattr(decode_products(config, {}), product).defines
+    return defines
+
+
+@needs_nvrtc
+@pytest.mark.emulation
+@pytest.mark.parametrize("work", [*PRODUCTS, "attention"])
+@pytest.mark.parametrize("sizes", [QWEN3_0_6B, SMOLLM2_135M], ids=["qwen3-0.6b", "smollm2-135m"])
+def test_decode_kernels_keep_all_in_registers(sizes, work):
+    if work == "attention":
+        path, defines = KERNELS / "decode_attention.cu", (f"-DATTENTION_SPLITS={DECODE_SPLITS}",)
+    else:
+        path, defines = KERNELS / "decode_product.cu", product_defines(sizes, work)
+    source = inline_includes(path)
+    flags = [*sizes.defines(), *defines]
+
+    def check(arch: int) -> str:
+        (kernel,) = compile_cubin(source, path.name, arch, flags)[1]
+        most = 0 if arch >= NO_SPILLS_FROM else MOST_SPILL_BYTES
+        assert kernel.spill_bytes <= most, f"sm_{arch} {' '.join(defines)}: {kernel}"
+        return f"sm_{arch} {kernel.registers}"
+
+    with ThreadPoolExecutor(2) as pool:
+        print(f"registers of {path.stem} {work}:", *pool.map(check, ARCHITECTURES), sep="  ")
 
 
 @needs_nvrtc

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from PySide6.QtCore import QEvent, QRect, QSignalBlocker, Qt
-from PySide6.QtGui import QCloseEvent, QResizeEvent
+from PySide6.QtGui import QCloseEvent
 from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
 from app.chat_view import Attachment, ChatState, ModelChoice, Notice, PresetChoice, Status
@@ -34,6 +34,7 @@ from app.ui.status_bar import StatusBar
 from app.ui.tab_order import move_focus
 from app.ui.theme import Theme
 from app.ui.transcript_view import TranscriptView
+from app.ui.watched_area import WatchedArea
 from app.ui.window_keys import actions_of
 from app.ui.window_notices import kept_back_notice, paste_notice, seed_notice
 from app.ui.window_place import place_first, restore_state, state_of
@@ -92,7 +93,8 @@ class MainWindow(Intentions):
 
     def _build_center(self) -> QWidget:
         metrics = self.theme.metrics
-        center = QWidget()
+        center = WatchedArea()
+        center.resized.connect(self._fold)
         center.setObjectName("center")
         column = QVBoxLayout(center)
         column.setContentsMargins(0, 0, 0, 0)
@@ -290,7 +292,6 @@ class MainWindow(Intentions):
         self._frame.removeWidget(old)
         old.hide()
         old.deleteLater()
-        self._fold(self.width())
         self._frame.activate()
         self.restore_window_state(replace(state, geometry=""))
         for key in open_sides:
@@ -357,12 +358,8 @@ class MainWindow(Intentions):
         moved = move_focus((*zones, self.settings_panel), line_height, forward=next)
         return moved or super().focusNextPrevChild(next)
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        """Fold what a narrow window has no room for."""
-        super().resizeEvent(event)
-        self._fold(event.size().width())
-
     def _fold(self, width: int) -> None:
+        """Fold what a narrow conversation has no room for."""
         metrics = self.theme.metrics
         folded = width < metrics.fold_below
         self._share.set_folded(folded)

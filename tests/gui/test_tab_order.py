@@ -69,7 +69,7 @@ def test_what_the_tab_key_leads_to_is_scrolled_into_view(window, walk):
     window.resize(1440, 500)
     QTest.qWait(60)
     button = window.transcript.exchange_widget("e1").answer.action("copy")
-    for _ in range(30):
+    for _ in range(60):
         if walk(Qt.Key.Key_Backtab, 1)[0] is button:
             break
     view = window.transcript.viewport()

@@ -205,7 +205,8 @@ def test_an_open_wizard_changes_too(runner: Runner) -> None:
     assert window.isVisible()
     # Until the new check ends, the words of the last one are shown.
     runner.wait(lambda: not english_words_in(window))
-    application.wizard._wizard.on_closing()
     window.close_window()
+    application.language.use(ENGLISH)
+    runner.close(application)
     window.deleteLater()
     QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)

@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from engine.cuda.memory_block import MemoryBlock
 from engine.cuda.ops import Ops, require_kernel_sizes, rope_table
 from engine.cuda.prefill_product import choose_prefill_product
 from engine.cuda.sampler import DeviceSampler
+from engine.cuda.token_readback import TokenReadback
 from engine.cuda.weight_upload import upload_weights
 from engine.errors import LoadCancelled
 from engine.models.memory_plan import (
@@ -41,6 +43,14 @@ from engine.models.memory_plan import (
 from engine.models.model_files import ModelFiles
 
 _log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """Decode steps that are enqueued: of which slots, and where their tokens arrive."""
+
+    slots: tuple[int, ...]
+    readback: TokenReadback
 
 
 class CudaBackend:
@@ -80,6 +90,7 @@ class CudaBackend:
     def _forget_slots(self) -> None:
         self._lengths = [0] * self._max_sequences
         self._pending: list[int | None] = [None] * self._max_sequences
+        self._begun: _Run | None = None
 
     @property
     def device_name(self) -> str:
@@ -185,6 +196,7 @@ class CudaBackend:
 
     def truncate(self, slot: int, length: int) -> None:
         """Forget all cached tokens from `length` on, and the pending token."""
+        self._begun = None
         self._lengths[slot] = min(length, self._lengths[slot])
         self._pending[slot] = None
 
@@ -198,6 +210,7 @@ class CudaBackend:
         detail: Detail,
     ) -> None:
         """Set all sampler state of a slot."""
+        self._begun = None
         with self._on_device(), self._stream:
             self._sampler.set(slot, sampling, seed, prompt_token_ids, generated_token_ids, detail)
 
@@ -216,6 +229,7 @@ class CudaBackend:
         capacity = self._forward.slot_capacity
         if first + rows > capacity:
             raise IndexError(f"{first + rows} positions do not fit in a slot of {capacity}")
+        self._begun = None
         self._pending[slot] = None
         with self._on_device(), self._stream:
             forward = self._forward
@@ -239,8 +253,9 @@ class CudaBackend:
                 1,
                 few=self._sampler.keeps_few([slot]),
             )
-            self._wait()
-            token = self._sampler.collect(slot)[0]
+            readback = self._sampler.read_back(self._stream)
+            self._wait(readback)
+            token = self._sampler.collect(slot, readback)[0]
         self._pending[slot] = token.token_id
         return token
 
@@ -253,11 +268,32 @@ class CudaBackend:
     ) -> dict[int, list[SampledToken]]:
         """Run up to `steps` decode steps for each slot, enqueued at once, read back at the end.
 
+        With `steps_ahead` the next run is enqueued behind this one before it is waited for.
+
         Raises:
             NumericalError: a logit is NaN or infinite.
             DeviceLost: the GPU failed.
         """
         sampled: dict[int, list[SampledToken]] = {slot: [] for slot in slots}
+        run, self._begun = self._begun, None
+        with self._on_device(), self._stream:
+            if run is None or run.slots != tuple(slots):
+                run = self._begin(slots, steps, stop_token_ids)
+            if run is None:
+                return sampled
+            if steps_ahead:
+                self._begun = self._enqueue(run.slots, steps_ahead)
+            self._wait(run.readback)
+            for slot in run.slots:
+                sampled[slot] = tokens = self._sampler.collect(slot, run.readback)
+                self._lengths[slot] += len(tokens)
+                self._pending[slot] = tokens[-1].token_id if tokens else self._pending[slot]
+        return sampled
+
+    def _begin(
+        self, slots: Sequence[int], steps: int, stop_token_ids: frozenset[int]
+    ) -> _Run | None:
+        """Enqueue the first run since the host changed something; None where no slot can go on."""
         capacity = self._forward.slot_capacity
         pending = {
             slot: token
@@ -265,28 +301,28 @@ class CudaBackend:
             if (token := self._pending[slot]) is not None and self._lengths[slot] < capacity
         }
         if not pending or steps < 1:
-            return sampled
+            return None
         live = list(pending)
-        steps = min(steps, RECORDS, max(capacity - self._lengths[slot] for slot in live))
-        with self._on_device(), self._stream:
-            few = self._sampler.keeps_few(live)
-            self._decode.prepare(len(live), self._stream, few=few)
-            for slot in live:
-                self._sampler.arm(slot, self._lengths[slot], capacity, sorted(stop_token_ids))
-            positions = [self._lengths[slot] for slot in live]
-            self._decode.set_rows(live, list(pending.values()), positions)
-            self._decode.run(len(live), steps, self._stream, few=few)
-            self._wait()
-            for slot in live:
-                sampled[slot] = self._sampler.collect(slot)
+        steps = min(steps, max(capacity - self._lengths[slot] for slot in live))
+        self._decode.prepare(len(live), self._stream, few=self._sampler.keeps_few(live))
         for slot in live:
-            self._lengths[slot] += len(sampled[slot])
-            self._pending[slot] = sampled[slot][-1].token_id
-        return sampled
+            self._sampler.arm(slot, self._lengths[slot], capacity, sorted(stop_token_ids))
+        positions = [self._lengths[slot] for slot in live]
+        self._decode.set_rows(live, list(pending.values()), positions)
+        return self._enqueue(tuple(live), steps)
 
-    def _wait(self) -> None:
+    def _enqueue(self, slots: tuple[int, ...], steps: int) -> _Run:
+        """Enqueue a run from where the device stands then, and its way back to the host."""
+        few = self._sampler.keeps_few(slots)
+        self._decode.run(len(slots), min(steps, RECORDS), self._stream, few=few)
+        return _Run(slots, self._sampler.read_back(self._stream))
+
+    def _wait(self, readback: TokenReadback | None = None) -> None:
         since_s = time.perf_counter()
-        self._stream.synchronize()
+        if readback is None:
+            self._stream.synchronize()
+        else:
+            readback.wait()
         self._device_wait_s += time.perf_counter() - since_s
 
     def close(self) -> None:

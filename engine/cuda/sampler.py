@@ -8,6 +8,7 @@ its own: it draws, records, advances and stops without the host.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from engine.cuda.dependent_launch import DependentLaunch
 from engine.cuda.device import CudaDevice
 from engine.cuda.kernel_library import KernelLibrary
 from engine.cuda.memory_block import DeviceArray, MemoryBlock
+from engine.cuda.token_readback import TokenReadback
 from engine.errors import NumericalError, UnsupportedModel
 from engine.models.memory_plan import RECORDS, SAMPLER_BINS, SAMPLER_CHUNK, sampler_candidates
 
@@ -98,6 +100,10 @@ class DeviceSampler:
         }
         self._mirror: NDArray[np.void] = np.zeros(max_sequences, SLOT_STATE)
         self._read_from = [0] * max_sequences
+        # Two: one is read while the other is on its way.
+        self._readbacks = [
+            TokenReadback(self._states, self._records, (SLOT_STATE, TOKEN_RECORD)) for _ in range(2)
+        ]
 
     def set(
         self,
@@ -197,34 +203,22 @@ class DeviceSampler:
             ),
         )
 
-    def collect(self, slot: int) -> list[SampledToken]:
-        """Wait for the device and return what it drew for the slot since `arm`.
+    def read_back(self, stream: Any) -> TokenReadback:  # noqa: ANN401  (cupy.cuda.Stream)
+        """Enqueue the way of what was drawn to the host; the next but one call uses it again."""
+        self._readbacks.reverse()
+        self._readbacks[0].enqueue(stream)
+        return self._readbacks[0]
+
+    def collect(self, slot: int, readback: TokenReadback) -> list[SampledToken]:
+        """What the device drew for the slot since `arm` or the last call; waited for before.
 
         Raises:
             NumericalError: logits were NaN or infinite; nothing was drawn from them.
         """
-        state = np.frombuffer(self._states[slot].get().tobytes(), SLOT_STATE)[0]
+        state = readback.states[slot]
         first, last = self._read_from[slot], int(state["index"])
         self._mirror[slot] = state
         self._read_from[slot] = last
         if int(state["stopped"]) == _STOPPED_BY_NAN:
             raise NumericalError(f"the logits of generated token {last}")
-        if first == last:
-            return []
-        records = np.frombuffer(self._records[slot].get().tobytes(), TOKEN_RECORD)
-        return [_sampled_token(records[index % RECORDS]) for index in range(first, last)]
-
-
-def _sampled_token(record: NDArray[np.void]) -> SampledToken:
-    if int(record["rank"]) < 0:
-        return SampledToken(int(record["token_id"]))
-    alternatives = tuple(
-        (int(token_id), float(logprob))
-        for token_id, logprob in zip(
-            record["alternative_ids"], record["alternative_logprobs"], strict=True
-        )
-        if token_id >= 0
-    )
-    return SampledToken(
-        int(record["token_id"]), float(record["logprob"]), int(record["rank"]), alternatives
-    )
+        return readback.tokens(slot, first, last)

@@ -11,7 +11,7 @@ import numpy as np
 from tests.kernels.emulated_device.gpu import OUT_OF_MEMORY, CUDARuntimeError, current_gpu
 from tests.kernels.emulated_device.stream import current_stream, stream_at
 
-HOST_TO_DEVICE = 1
+HOST_TO_DEVICE, DEVICE_TO_HOST = 1, 2
 _ALIGNMENT = 256
 _GUARD_BYTES = 4096
 _GUARD_BYTE = 0xA5
@@ -141,6 +141,11 @@ class NdArray:
         """Number of elements."""
         return self.view.size
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self.view.nbytes
+
     def __getitem__(self, key: int | slice) -> NdArray:
         # CuPy, too, cuts a slice that is too long; here that is taken for a mistake.
         if isinstance(key, slice) and (key.stop is None or key.stop > len(self.view)):
@@ -172,9 +177,9 @@ class NdArray:
 
 
 def memcpy_async(target: int, source: int, nbytes: int, kind: int, stream_pointer: int) -> None:
-    """As cupy.cuda.runtime.memcpyAsync, from pinned memory: the host's bytes are read late."""
+    """As cupy.cuda.runtime.memcpyAsync with pinned memory: bytes are read and written late."""
     current_gpu().call("memcpy")
-    assert kind == HOST_TO_DEVICE
+    assert kind in (HOST_TO_DEVICE, DEVICE_TO_HOST)
     stream_at(stream_pointer).enqueue(lambda: _memmove(target, source, nbytes))
 
 

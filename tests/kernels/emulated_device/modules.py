@@ -12,6 +12,7 @@ from tests.kernels.emulated_device import gpu as gpu_module
 from tests.kernels.emulated_device.gpu import EmulatedGpu, current_gpu, insert_gpu
 from tests.kernels.emulated_device.kernel import RawModule, launch_kernel
 from tests.kernels.emulated_device.memory import (
+    DEVICE_TO_HOST,
     HOST_TO_DEVICE,
     MemoryPointer,
     NdArray,
@@ -103,6 +104,7 @@ def _runtime(gpu: EmulatedGpu) -> ModuleType:
         malloc=malloc,
         memcpyAsync=memcpy_async,
         memcpyHostToDevice=HOST_TO_DEVICE,
+        memcpyDeviceToHost=DEVICE_TO_HOST,
     )
 
 

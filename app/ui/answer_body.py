@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from PySide6.QtCore import QElapsedTimer, Signal
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QTextEdit, QWidget
 
 from app.render.blocks import Block, Code
 from app.render.code_apart import with_code_apart
 from app.render.stream import MarkdownStream
+from app.ui.block_selection import BlockSelection
 from app.ui.code_block import CodeBlock
 from app.ui.rich_text import RichText
 from app.ui.theme import Theme
@@ -60,6 +61,11 @@ class AnswerBody(QWidget):
         self._places: list[tuple[int, int]] = []
         self._width = 0
         self._dirty_from = 0
+        self.selection = BlockSelection(self.texts, self)
+
+    def texts(self) -> tuple[QTextEdit, ...]:
+        """The text areas, top to bottom."""
+        return tuple(v.view if isinstance(v, CodeBlock) else v for v in self._segments)
 
     @property
     def text(self) -> str:
@@ -156,6 +162,7 @@ class AnswerBody(QWidget):
         view = RichText(self._theme, "text", scrolls=False, parent=self)
         view.setAccessibleName(self.tr("Answer text"))
         view.formulas_drawn.connect(self._on_formulas_drawn)
+        self.selection.add(view)
         self._segments.append(view)
         view.show()
         return view
@@ -167,6 +174,7 @@ class AnswerBody(QWidget):
                 return current
             self._drop_from(index)
         view = CodeBlock(self._theme, self)
+        self.selection.add(view.view)
         self._segments.append(view)
         view.show()
         return view

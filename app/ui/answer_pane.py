@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QFontMetricsF
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QAbstractButton, QWidget
 
 from app.conversation import Reply, ReplyStatus, can_continue, has_room
 from app.ui import wording
 from app.ui.answer_body import AnswerBody
-from app.ui.controls import ElidedLabel, TextButton, copy_to_clipboard, label
+from app.ui.controls import ElidedLabel, IconButton, TextButton, copy_to_clipboard, label
 from app.ui.meter import Meter
 from app.ui.pane_share import PaneShare
 from app.ui.theme import Theme
@@ -34,6 +34,7 @@ class AnswerPane(QWidget):
         height_changed: call `arrange` again.
         regenerate_requested, edit_requested, edit_answer_requested, continue_requested: the links
             below the answer.
+        copies_requested(QPoint): the menu of the other ways to copy, at this place of the screen.
         version_requested(int): index of the reply version to show.
         seed_requested(object): use the seed of this reply again; an int of up to 63 bits.
     """
@@ -43,6 +44,7 @@ class AnswerPane(QWidget):
     edit_requested = Signal()
     edit_answer_requested = Signal()
     continue_requested = Signal()
+    copies_requested = Signal(object)
     version_requested = Signal(int)
     seed_requested = Signal(object)
 
@@ -74,6 +76,8 @@ class AnswerPane(QWidget):
     def _build_actions(self) -> None:
         self._copy = self._action(self.tr("Copy"), self.tr("Copy the answer as Markdown"))
         self._copy.clicked.connect(self._on_copy)
+        self._copies = IconButton(self._theme, "chevron-down", self.tr("More ways to copy"), self)
+        self._copies.clicked.connect(self._on_copies)
         self._regenerate = self._action(
             self.tr("Regenerate"), self.tr("Ask for another answer; this one is kept (Ctrl+R)")
         )
@@ -125,10 +129,11 @@ class AnswerPane(QWidget):
         """The sentence of a failed reply; empty otherwise."""
         return "" if self._failure.isHidden() else self._failure.text()
 
-    def action(self, name: str) -> TextButton:
-        """The button "copy", "regenerate", "edit", "continue", "seed" or "retry"."""
+    def action(self, name: str) -> QAbstractButton:
+        """The button "copy", "copies", "regenerate", "edit", "continue", "seed" or "retry"."""
         buttons = {
             "copy": self._copy,
+            "copies": self._copies,
             "regenerate": self._regenerate,
             "edit": self._edit,
             "edit_answer": self._edit_answer,
@@ -156,6 +161,7 @@ class AnswerPane(QWidget):
             )
         done = reply is not None and not running
         self._copy.setVisible(done and bool(self.body.text))
+        self._copies.setVisible(self._copy.isVisibleTo(self))
         self._regenerate.setVisible(done and not failed)
         self._edit.setVisible(done)
         self._edit_answer.setVisible(done and bool(self.body.text))
@@ -289,6 +295,7 @@ class AnswerPane(QWidget):
             button
             for button in (
                 self._copy,
+                self._copies,
                 self._regenerate,
                 self._edit_answer,
                 self._edit,
@@ -301,7 +308,7 @@ class AnswerPane(QWidget):
             return top
         top += metrics.gap_xs
         for button in shown:
-            width = button.sizeHint().width()
+            width = button.sizeHint().expandedTo(button.minimumSize()).width()
             if x + width > right:
                 x, top = left - metrics.gap_xs - metrics.ring, top + height
             button.setGeometry(x, top, width, height)
@@ -322,4 +329,11 @@ class AnswerPane(QWidget):
 
     def _on_copy(self) -> None:
         copy_to_clipboard(self.body.text)
+        self.confirm_copy()
+
+    def _on_copies(self) -> None:
+        self.copies_requested.emit(self._copies.mapToGlobal(self._copies.rect().bottomLeft()))
+
+    def confirm_copy(self) -> None:
+        """Say that something of the reply was copied."""
         self._copy.confirm(self.tr("Copied"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QMimeData, Qt
 from PySide6.QtGui import (
     QTextBlockFormat,
     QTextCharFormat,
@@ -15,6 +15,9 @@ from PySide6.QtWidgets import QFrame, QLabel, QTextEdit, QWidget
 from app.ui.controls import TextButton, copy_to_clipboard, label
 from app.ui.theme import Theme
 
+PARAGRAPH_SEPARATOR = "\u2029"
+"""What Qt puts between two lines of a selection."""
+
 
 class _CodeView(QTextEdit):
     """Read-only code that leaves the vertical wheel to the conversation."""
@@ -25,6 +28,12 @@ class _CodeView(QTextEdit):
             super().wheelEvent(event)
         else:
             event.ignore()
+
+    def createMimeDataFromSelection(self) -> QMimeData:
+        """Copies as plain text, its lines ended by LF."""
+        data = QMimeData()
+        data.setText(self.textCursor().selectedText().replace(PARAGRAPH_SEPARATOR, "\n"))
+        return data
 
 
 class CodeBlock(QFrame):
@@ -65,6 +74,11 @@ class CodeBlock(QFrame):
         return self._source
 
     @property
+    def view(self) -> QTextEdit:
+        """The text area."""
+        return self._view
+
+    @property
     def copy_button(self) -> TextButton:
         """Puts the code on the clipboard."""
         return self._copy
@@ -100,6 +114,11 @@ class CodeBlock(QFrame):
             cursor.setBlockCharFormat(text_format)
         cursor.insertText(text, text_format)
         cursor.endEditBlock()
+        if replaces:
+            # The view's own cursor went along to the end, and would be scrolled to.
+            own = self._view.textCursor()
+            own.movePosition(QTextCursor.MoveOperation.Start)
+            self._view.setTextCursor(own)
 
     def _color(self) -> None:
         """Colour what is shown as soon as its colours are known."""

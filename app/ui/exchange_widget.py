@@ -15,6 +15,7 @@ from app.ui.controls import label
 from app.ui.pane_grip import PaneGrip
 from app.ui.pane_share import DEFAULT_SHARE, PaneShare
 from app.ui.question_bubble import QuestionBubble
+from app.ui.reply_copies import ReplyCopies
 from app.ui.reply_editor import ReplyEditor
 from app.ui.theme import Theme
 from app.ui.thinking_pane import ThinkingPane
@@ -67,6 +68,7 @@ class ExchangeWidget(QWidget):
         self._card.setObjectName("card")
         self.thinking = ThinkingPane(theme, share, self._card)
         self.answer = AnswerPane(theme, share, self._card)
+        self.copies = ReplyCopies(self.thinking, self.answer, self)
         self.editor = ReplyEditor(theme, self._card)
         self.grip = PaneGrip(theme, self.tr("Width of the thinking pane"), self._card)
         self._connect()

@@ -93,6 +93,13 @@ class TranscriptView(QScrollArea):
         return tuple(room.exchange.exchange_id for room in self._rooms if room.widget is not None)
 
     @property
+    def is_behind(self) -> bool:
+        """Whether something that is near the reader is still to be built or drawn."""
+        return self._build_timer.isActive() or any(
+            room.widget is not None and room.widget.is_behind for room in self._rooms
+        )
+
+    @property
     def jump_button(self) -> TextButton:
         """Leads back to the end; shown while the reader is elsewhere."""
         return self._jump
@@ -338,16 +345,14 @@ class TranscriptView(QScrollArea):
     def _on_flush(self) -> None:
         began = QElapsedTimer()
         began.start()
-        behind = False
         for room in self._rooms:
             if room.widget is not None:
                 room.widget.flush()
-                behind = behind or room.widget.is_behind
         if self._arrange_timer.isActive():
             self._arrange()
         # A window that needs long to draw draws less often: there is time for keys and the engine.
         self._flush_timer.setInterval(min(MOST_FLUSH_MS, max(FLUSH_MS, 3 * began.elapsed())))
-        if self._state is ChatState.IDLE and not behind:
+        if self._state is ChatState.IDLE and not self.is_behind:
             self._flush_timer.stop()
 
     def _on_tick(self) -> None:

@@ -107,8 +107,7 @@ def search(items, wanted):
 def settle(window: MainWindow) -> None:
     """Let timers run until all that was told is drawn."""
     QTest.qWait(60)
-    transcript = window.transcript
-    while any(transcript.exchange_widget(each).is_behind for each in transcript.built_ids):
+    while window.transcript.is_behind:
         QTest.qWait(20)
 
 

@@ -1,0 +1,43 @@
+"""A narrow conversation between two open panels stays readable."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtWidgets import QTextEdit
+
+from tests.gui import scenes
+
+
+@pytest.fixture
+def narrow(window):
+    """Just too wide for panels that lie over the conversation."""
+    window.resize(window.theme.metrics.overlay_below, 700)
+    window.panels.restore("right", 0, collapsed=False)
+    scenes.scene_rich(window)
+    scenes.settle(window)
+    return window
+
+
+def test_the_conversation_folds_by_its_own_width(narrow):
+    assert narrow._share.folded
+    narrow.panels.toggle("right")
+    narrow.panels.toggle("left")
+    scenes.settle(narrow)
+    assert not narrow._share.folded
+
+
+def test_wide_code_begins_at_its_left(narrow):
+    codes = [
+        view
+        for view in narrow.transcript.findChildren(QTextEdit)
+        if view.lineWrapMode() is QTextEdit.LineWrapMode.NoWrap
+        and view.horizontalScrollBar().maximum() > 0
+    ]
+    assert codes
+    assert [view.horizontalScrollBar().value() for view in codes] == [0] * len(codes)
+
+
+def test_the_thinking_switch_shows_all_its_words(narrow):
+    button = narrow.composer.thinking
+    words = button.fontMetrics().horizontalAdvance(button.text())
+    assert button.width() > words

@@ -19,10 +19,12 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QApplication
 
+from app.language import CHINESE, ENGLISH, Language
 from app.settings import Settings, WindowState, with_value
+from app.ui.key_list import KeyList
 from app.ui.main_window import MainWindow
 from app.ui.theme import Theme
-from tests.gui import chat_scenes, demo_scenes, doing_scenes, scenes
+from tests.gui import chat_scenes, demo_scenes, doing_scenes, scenes, settings_scenes
 from tests.gui.wizard_screenshots import wizard_screenshots
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -43,6 +45,7 @@ class Shot:
     scale: int = 1
     settings_open: bool = True
     font_size: int = 15
+    language: str = ENGLISH
 
 
 SHOTS = (
@@ -92,6 +95,16 @@ SHOTS = (
     Shot("narrow-open-dark", scenes.scene_folded_open, "dark", width=480, height=800),
     Shot("large-text-light", scenes.scene_done, font_size=22),
     Shot("done-light-200", scenes.scene_done, width=900, height=560, scale=2, settings_open=False),
+    Shot("preset-light", settings_scenes.scene_preset),
+    Shot("preset-name-dark", settings_scenes.scene_preset_name, "dark"),
+    Shot("settings-search-light", settings_scenes.scene_settings_search),
+    Shot("keys-light", settings_scenes.scene_keys),
+    Shot("zh-empty-light", scenes.scene_empty, language=CHINESE),
+    Shot("zh-chinese-light", scenes.scene_chinese, language=CHINESE),
+    Shot("zh-chinese-dark", scenes.scene_chinese, "dark", language=CHINESE),
+    Shot("zh-settings-dark", scenes.scene_settings, "dark", height=1000, language=CHINESE),
+    Shot("zh-keys-dark", settings_scenes.scene_keys, "dark", language=CHINESE),
+    Shot("done-light-300", scenes.scene_done, width=760, height=560, scale=3, settings_open=False),
     Shot("chinese-dark-200", scenes.scene_chinese, "dark", 900, 600, 2, settings_open=False),
 )
 
@@ -99,12 +112,15 @@ SHOTS = (
 def draw(shots: list[Shot], folder: Path) -> None:
     """Draw the pictures of one scale into the folder."""
     app = QApplication.instance() or QApplication([])
+    language = Language(ROOT / "resources" / "translations")
     for shot in shots:
+        language.use(shot.language)
         theme = Theme(ROOT / "resources")
         window = MainWindow(theme)
         window.resize(shot.width, shot.height)
         settings = with_value(Settings(), "theme", shot.scheme)
         settings = with_value(settings, "font_size", shot.font_size)
+        settings = with_value(settings, "language", shot.language)
         scenes.furnish(window, with_value(settings, "thinking_budget_tokens", 2048))
         window.restore_window_state(WindowState(settings_collapsed=not shot.settings_open))
         window.show()
@@ -113,10 +129,12 @@ def draw(shots: list[Shot], folder: Path) -> None:
         settled = time.monotonic() + 0.4
         while time.monotonic() < settled:
             app.processEvents()
-        save(window.grab().toImage(), folder / f"{shot.name}.png")
+        shown = window.findChild(KeyList) or window
+        save(shown.grab().toImage(), folder / f"{shot.name}.png")
         window.close()
         window.deleteLater()
         app.processEvents()
+    language.use(ENGLISH)
 
 
 def save(image: QImage, path: Path) -> None:

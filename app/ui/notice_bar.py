@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QVBoxLayout, QWidget
 
 from app.chat_view import Notice
 from app.language import translate
+from app.ui.button_flow import ButtonFlow
 from app.ui.controls import IconButton, TextButton, label, without_mnemonic
 from app.ui.theme import Theme
 
 MAX_NOTICES = 3
+MOST_PERCENT_FOR_BUTTONS = 55
 _ICONS = {"warn": ("alert", "warn"), "error": ("alert", "danger")}
 
 
 class _NoticeRow(QFrame):
-    """One notice."""
+    """One notice; where there is little room its buttons go below its words."""
 
     action_requested = Signal(str)
     closed = Signal(str)
@@ -28,30 +30,52 @@ class _NoticeRow(QFrame):
         metrics = theme.metrics
         self.setObjectName("notice")
         self.setProperty("kind", notice.kind)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(metrics.gap_m, metrics.gap_s, metrics.gap_s, metrics.gap_s)
-        row.setSpacing(metrics.gap_s)
+        self._grid = QGridLayout(self)
+        self._grid.setContentsMargins(metrics.gap_m, metrics.gap_s, metrics.gap_s, metrics.gap_s)
+        self._grid.setSpacing(metrics.gap_s)
+        self._grid.setColumnStretch(1, 1)
         self._icon = QLabel(self)
-        row.addWidget(self._icon, 0, Qt.AlignmentFlag.AlignTop)
+        self._grid.addWidget(self._icon, 0, 0, Qt.AlignmentFlag.AlignTop)
         self.text = label(notice.text, "label", self)
         self.text.setWordWrap(True)
         self.text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        row.addWidget(self.text, 1)
+        self._grid.addWidget(self.text, 0, 1)
         self.buttons = []
         for action, words in notice.actions:
             button = TextButton(without_mnemonic(translate("Actions", words)), "accent", self)
             button.clicked.connect(
                 lambda _=False, action=action: self.action_requested.emit(action)
             )
-            row.addWidget(button, 0)
             self.buttons.append(button)
+        self._flow = ButtonFlow(self.buttons, metrics.gap_xs, self)
+        self._flow.setVisible(bool(self.buttons))
+        self._beside = False
+        self._place_buttons()
         close = IconButton(theme, "close", self.tr("Dismiss"), self)
         close.clicked.connect(self._on_close)
-        row.addWidget(close, 0, Qt.AlignmentFlag.AlignTop)
+        self._grid.addWidget(close, 0, 3, Qt.AlignmentFlag.AlignTop)
         theme.changed.connect(self._on_theme)
         self._on_theme()
         if notice.timeout_s is not None:
             QTimer.singleShot(round(notice.timeout_s * 1000), self, self._on_close)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Put the buttons beside the words or below them."""
+        super().resizeEvent(event)
+        needed = self._flow.sizeHint().width()
+        beside = 100 * needed <= MOST_PERCENT_FOR_BUTTONS * event.size().width()
+        if beside is not self._beside:
+            self._beside = beside
+            self._place_buttons()
+
+    def _place_buttons(self) -> None:
+        self._grid.removeWidget(self._flow)
+        if self._beside:
+            middle = Qt.AlignmentFlag.AlignVCenter
+            self._grid.addWidget(self._flow, 0, 2, middle)
+        else:
+            self._grid.addWidget(self._flow, 1, 0, 1, 4)
+        self._flow.setMinimumWidth(self._flow.sizeHint().width() if self._beside else 0)
 
     def _on_theme(self) -> None:
         name, color = _ICONS.get(self.notice.kind, ("", ""))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPlainTextEdit, QVBoxLayout, QWidget
 
+from app.ui.button_flow import ButtonFlow
 from app.ui.controls import TextButton, label, wrap_mode_for
 from app.ui.inline_editor import InlineEditor
 from app.ui.theme import Theme
@@ -49,12 +50,9 @@ class ReplyEditor(QWidget):
         column.addWidget(self._title)
         column.addWidget(self._hint)
         column.addWidget(self._edit, 1)
-        row = QHBoxLayout()
-        row.setSpacing(metrics.gap_s)
-        row.addStretch(1)
-        for button in (self._cancel, self._other, self._main):
-            row.addWidget(button)
-        column.addLayout(row)
+        buttons = (self._cancel, self._other, self._main)
+        self._flow = ButtonFlow(buttons, metrics.gap_s, self, at_right=True)
+        column.addWidget(self._flow)
         self._show_channel(Channel.ANSWER)
         self.hide()
 
@@ -107,6 +105,7 @@ class ReplyEditor(QWidget):
         self._main.setText(main)
         self._main.setToolTip(self.tr("{action} (Ctrl+Enter)").format(action=main))
         self._other.setText(other)
+        self._flow.place()
 
     def close_editor(self) -> None:
         """Give up what was typed."""
@@ -120,7 +119,8 @@ class ReplyEditor(QWidget):
         lines = max(1, self._edit.toPlainText().count("\n") + 1)
         text = lines * self._theme.line_height("text")
         head = self._title.sizeHint().height() + self._hint.heightForWidth(width)
-        foot = self._main.sizeHint().height() + 2 * metrics.gap_m + 3 * metrics.gap_s
+        inner = width - 2 * metrics.gap_l - metrics.gap_xs
+        foot = self._flow.heightForWidth(inner) + 2 * metrics.gap_m + 3 * metrics.gap_s
         most, least = 2 * metrics.exchange_min_height, metrics.exchange_min_height
         return min(most, max(least, head + text + foot))
 

@@ -1,7 +1,8 @@
 """Chats out to a file and in from one; the disk is met off the GUI thread.
 
 An export is written beside its target and put in its place once it is whole. An import adds chats
-under new ids: it never changes or replaces one that is there, and takes a file whole or not at all.
+under new ids: it never changes or replaces one that is there, and a file with any fault is refused
+before its first chat is taken.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from app.language import translate
 from app.settings_controller import Jobs
 
 NOTICE_S = 8.0
+CHATS_AT_ONCE = 20
 
 
 def import_error_text(error: BadImport | OSError, name: str) -> str:
@@ -121,11 +123,21 @@ class ChatFiles:
             self._view.show_notice(Notice("import", import_error_text(found, name), "error"))
             return
         chats = [with_new_ids(chat, self._new_id) for chat in found]
-        self._chats.add(chats)
+        self._add(name, len(chats), chats)
+
+    def _add(self, name: str, count: int, left: Sequence[ArchivedChat]) -> None:
+        """Some at a time and the last ones first, so that a question asked meanwhile is stored
+        between them; the first is shown at the end.
+        """
+        some, left = left[-CHATS_AT_ONCE:], left[:-CHATS_AT_ONCE]
+        if left:
+            self._chats.add(some, partial(self._add, name, count, left))
+            return
+        self._chats.add(some)
         text = translate("Export", "One chat was imported from {name}.")
-        if len(chats) != 1:
+        if count != 1:
             text = translate("Export", "{count} chats were imported from {name}.")
-        text = text.format(count=f"{len(chats):,}", name=name)
+        text = text.format(count=f"{count:,}", name=name)
         self._view.show_notice(Notice("import", text, timeout_s=NOTICE_S))
 
 

@@ -222,10 +222,16 @@ class ConversationList:
         """Read all stored chats that are not in the trash."""
         self._store.read(lambda store: store.archives(), on_done)
 
-    def add(self, chats: Sequence[ArchivedChat]) -> None:
-        """Store chats under the ids that they have, and show the first."""
-        if chats:
-            self._store.write(lambda store: store.add_archives(chats))
+    def add(
+        self, chats: Sequence[ArchivedChat], on_added: Callable[[], None] | None = None
+    ) -> None:
+        """Store chats under the ids that they have; `on_added` is called once they are, else the
+        first is shown.
+        """
+        self._store.write(lambda store: store.add_archives(chats))
+        if on_added is not None:
+            self._store.read(lambda store: None, lambda _: on_added())
+        elif chats:
             self.on_conversation_selected(chats[0].conversation_id)
 
     def on_search(self, text: str) -> None:

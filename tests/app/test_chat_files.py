@@ -76,6 +76,29 @@ def test_all_chats_go_into_one_file_in_the_order_of_the_list(desk, files, tmp_pa
     assert "3 chats" in desk.view.notices["import"].text
 
 
+def test_a_large_import_comes_in_parts_and_keeps_its_order(desk, files, tmp_path, monkeypatch):
+    monkeypatch.setattr(chat_files, "CHATS_AT_ONCE", 2)
+    for question in ("One?", "Two?", "Three?", "Four?", "Five?"):
+        desk.chats.on_new_chat()
+        desk.ask(question)
+    order = [s.title for s in desk.view.summaries]
+    files.on_export("", ExportFormat.JSON, str(tmp_path / "all.json"))
+    desk.store.held = []
+    files.on_import(str(tmp_path / "all.json"))
+    assert "import" not in desk.view.notices
+    desk.chat.on_submitted("Asked meanwhile?")
+    while desk.store.held:
+        held, desk.store.held = desk.store.held, []
+        for answer in held:
+            answer()
+    desk.store.held = None
+    desk.chats.refresh()
+    titles = [s.title for s in desk.view.summaries]
+    assert [t for t in titles if t != "Five?"][:4] == order[1:]
+    assert len(titles) == 10
+    assert "5 chats" in desk.view.notices["import"].text
+
+
 def test_an_import_never_changes_what_is_there(desk, files, tmp_path):
     desk.ask("The original?", "The original answer.")
     chat_id = desk.chats.shown_id

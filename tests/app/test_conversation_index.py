@@ -77,6 +77,9 @@ def index_agrees_with_the_rows(path: Path) -> None:
         ('say "hi', ["signs"]),
         ("NEAR(x", ["signs"]),
         ("nowhere to be seen", []),
+        ("aaab", []),
+        ("x" * 60, ["long"]),
+        ("x" * 61, []),
     ],
 )
 def test_titles_questions_answers_and_thinking_are_searched(store, search, expected):
@@ -89,6 +92,8 @@ def test_titles_questions_answers_and_thinking_are_searched(store, search, expec
     add(store, "emoji", answer="Well done 😀")
     add(store, "signs", answer='50% of a_b; NEAR(x) and say "hi" too')
     add(store, "near", answer="500 aXb")
+    add(store, "pieces", answer="aab aaa: every three letters of another word")
+    add(store, "long", answer="x" * 60)
     assert found(store, search) == expected
 
 

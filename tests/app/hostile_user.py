@@ -16,12 +16,40 @@ from app.settings import Settings, with_value
 from app.ui.conversation_row import ID_ROLE
 from engine.api import Channel
 
+CTRL = Qt.KeyboardModifier.ControlModifier
+SHIFT = Qt.KeyboardModifier.ShiftModifier
+NO = Qt.KeyboardModifier.NoModifier
+
 TOPICS = (
     "What is {n} + 17?",
     "What comes after Monday? ({n})",
     "Sort 9, {n}, 4",
     "Is {n} larger than 50?",
     "hi, number {n}",
+)
+
+
+WINDOW_KEYS = (
+    (Qt.Key.Key_N, CTRL),
+    (Qt.Key.Key_R, CTRL),
+    (Qt.Key.Key_R, CTRL | SHIFT),
+    (Qt.Key.Key_A, CTRL | SHIFT),
+    (Qt.Key.Key_T, CTRL),
+    (Qt.Key.Key_B, CTRL),
+    (Qt.Key.Key_Comma, CTRL),
+    (Qt.Key.Key_End, CTRL),
+    (Qt.Key.Key_Plus, CTRL),
+    (Qt.Key.Key_Minus, CTRL),
+    (Qt.Key.Key_Backspace, NO),
+)
+LIST_KEYS = (
+    Qt.Key.Key_Up,
+    Qt.Key.Key_Down,
+    Qt.Key.Key_Return,
+    Qt.Key.Key_F2,
+    Qt.Key.Key_Delete,
+    Qt.Key.Key_Backspace,
+    Qt.Key.Key_Escape,
 )
 
 
@@ -60,6 +88,10 @@ class HostileUser:
             (1, self.resize),
             (1, self.search),
             (2, self.type_a_draft),
+            (2, self.temporary_chat),
+            (1, self.duplicate_or_pin),
+            (3, self.press_keys),
+            (2, self.press_keys_in_the_list),
         )
 
     def act(self) -> None:
@@ -71,6 +103,11 @@ class HostileUser:
         pause_ms = self.chance.choice((0, 0, 0, 1, 5, 20, 60, 150))
         if pause_ms:
             QTest.qWait(pause_ms)
+
+    def _remember(self, question: str) -> None:
+        # Of a temporary chat nothing is to be stored.
+        if not self.app.chats.shown.temporary:
+            self.asked.append(question)
 
     def _question(self) -> str:
         self._count += 1
@@ -92,7 +129,7 @@ class HostileUser:
         composer.set_text(question)
         QTest.keyClick(composer.edit, Qt.Key.Key_Return)
         if not composer.text:
-            self.asked.append(question)
+            self._remember(question)
 
     def escape(self) -> None:
         window = self.app.window
@@ -129,7 +166,7 @@ class HostileUser:
         before = self.app.chats.shown.exchange(exchange.exchange_id)
         self.app.window.edit_requested.emit(exchange.exchange_id, question)
         if self.app.chats.shown.exchange(exchange.exchange_id) != before:
-            self.asked.append(question)
+            self._remember(question)
 
     def _edit(self, channel: Channel, text: str) -> None:
         exchange = self._exchange()
@@ -226,3 +263,23 @@ class HostileUser:
 
     def type_a_draft(self) -> None:
         QTest.keyClicks(self.app.window.composer.edit, "half a")
+
+    def temporary_chat(self) -> None:
+        self.app.window.temporary_chat_requested.emit()
+
+    def duplicate_or_pin(self) -> None:
+        if chats := self.chats():
+            chat_id = self.chance.choice(chats)
+            if self.chance.random() < 0.5:
+                self.app.window.duplicate_requested.emit(chat_id)
+            else:
+                self.app.window.pin_requested.emit(chat_id, self.chance.random() < 0.5)
+
+    def press_keys(self) -> None:
+        for _ in range(self.chance.randint(1, 4)):
+            key, modifiers = self.chance.choice(WINDOW_KEYS)
+            QTest.keyClick(self.app.window.composer.edit, key, modifiers)
+
+    def press_keys_in_the_list(self) -> None:
+        for _ in range(self.chance.randint(1, 4)):
+            QTest.keyClick(self.app.window.chats.list, self.chance.choice(LIST_KEYS))

@@ -1,0 +1,44 @@
+"""Whatever a decode step launches keeps all its values in registers, from 8.6 on.
+
+The list is the one that a load compiles from, so that no kernel is forgotten; products and
+attention are looked at in test_compile.py, with the sizes of both models.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from tests.bench.kernel_resources import PREFILL_FILES, compilations, resources
+from tests.kernels.nvrtc import ARCHITECTURES, find_nvrtc
+
+pytestmark = pytest.mark.skipif(
+    find_nvrtc() is None, reason="libnvrtc.so.12 (nvidia-cuda-nvrtc-cu12) is not installed"
+)
+LOOKED_AT_ELSEWHERE = ("decode_product", "decode_attention")
+
+
+def test_the_prefill_files_are_the_only_ones_that_may_spill():
+    files = {file for _, file, _, _ in compilations()}
+    assert set(PREFILL_FILES) <= files
+    assert set(LOOKED_AT_ELSEWHERE) <= files
+
+
+@pytest.mark.emulation
+def test_no_other_kernel_of_a_decode_step_spills():
+    jobs = [
+        (file, options, architecture)
+        for _, file, options, own in compilations()
+        if file not in (*PREFILL_FILES, *LOOKED_AT_ELSEWHERE) and not own
+        for architecture in ARCHITECTURES
+        if architecture >= 86
+    ]
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(lambda job: resources(*job), jobs))
+    assert all(found)
+    spilling = [
+        f"{kernel.name} on {architecture / 10}: {kernel.spill_bytes} bytes"
+        for (_, _, architecture), kernels in zip(jobs, found, strict=True)
+        for kernel in kernels
+        if kernel.spill_bytes
+    ]
+    assert spilling == []

@@ -353,6 +353,7 @@ class ChatController:
             self._end(running, running.so_far(ReplyStatus.STOPPED))
 
     def _on_model_ready(self, info: EngineInfo) -> None:
+        self._watch.on_model()
         self._start_next()
 
     def _on_model_failed(self, text: str) -> None:

@@ -48,10 +48,14 @@ class ReplyWatch:
 
     def on_shown(self, running: RunningReply | None) -> None:
         """Another chat is in the window; `running` is its reply, if it has one."""
-        self._view.hide_notice(LOOP)
-        self._view.hide_notice(CONTEXT)
+        for key in (LOOP, CONTEXT, "left_out", "edited"):
+            self._view.hide_notice(key)  # they speak of the chat that was left
         if running is not None and running.looping is not None:
             self.show_loop(running)
+
+    def on_model(self) -> None:
+        """A model was loaded, perhaps with a longer context."""
+        self._view.hide_notice(CONTEXT)
 
     def on_begin(self) -> None:
         """A reply begins: what was said about the one before is over."""

@@ -114,6 +114,7 @@ class ExchangeWidget(QWidget):
         place = ReplyPlace(exchange.chosen, len(exchange.replies), is_last)
         self.answer.show_reply(reply, place)
         if reply is not None:
+            self.editor.follow(reply.reply_id)
             self._show_thinking_of(reply)
         self._dirty = False
         self.height_changed.emit()
@@ -161,9 +162,8 @@ class ExchangeWidget(QWidget):
         """Whether a reply runs somewhere in this chat."""
         self.answer.set_busy(busy)
         self.thinking.set_busy(busy)
-        if busy:
-            self.editor.close_editor()
-        self.bubble.versions.set_busy(busy)
+        self.editor.set_busy(busy)
+        self.bubble.set_busy(busy)
 
     def show_wait(self, text: str, share: float | None) -> None:
         """Say what the reply waits for before its prompt is read; "" for nothing."""

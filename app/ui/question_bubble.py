@@ -61,6 +61,11 @@ class QuestionBubble(QWidget):
         self.versions.chosen.connect(self.version_requested)
         self._end_edit()
 
+    def set_busy(self, busy: bool) -> None:
+        """While a reply runs nothing is asked anew; what is being typed stays."""
+        self._ask.setEnabled(not busy)
+        self.versions.set_busy(busy)
+
     @property
     def editor(self) -> QPlainTextEdit:
         """The editor, shown while editing."""
@@ -125,7 +130,7 @@ class QuestionBubble(QWidget):
 
     def _on_accept(self) -> None:
         question = self._editor.toPlainText().strip()
-        if question:
+        if question and self._ask.isEnabled():
             self._end_edit()
             self.edited.emit(question)
 

@@ -28,6 +28,7 @@ class ReplyEditor(QWidget):
         super().__init__(parent)
         self._theme = theme
         self._channel = Channel.ANSWER
+        self._reply_id = ""
         metrics = theme.metrics
         self._title = label("", "strong", self)
         self._title.setFixedHeight(metrics.pane_header_height)
@@ -55,6 +56,17 @@ class ReplyEditor(QWidget):
         column.addWidget(self._flow)
         self._show_channel(Channel.ANSWER)
         self.hide()
+
+    def set_busy(self, busy: bool) -> None:
+        """While a reply runs nothing can be changed; what is being typed stays."""
+        for button in (self._main, self._other):
+            button.setEnabled(not busy)
+
+    def follow(self, reply_id: str) -> None:
+        """Know which reply is shown: another version of it is another text."""
+        if reply_id != self._reply_id:
+            self._reply_id = reply_id
+            self.close_editor()
 
     @property
     def is_open(self) -> bool:
@@ -132,7 +144,8 @@ class ReplyEditor(QWidget):
 
     def _accept(self, *, thinking_closed: bool, goes_on: bool) -> None:
         text = self._edit.toPlainText()
-        if self._channel is Channel.ANSWER and not text.strip():
+        blank = self._channel is Channel.ANSWER and not text.strip()
+        if blank or not self._main.isEnabled():
             return
         self.close_editor()
         self.accepted.emit(self._channel, text, thinking_closed, goes_on)

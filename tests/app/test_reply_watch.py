@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from app.conversation import ReplyStatus
+from app.engine_events import ModelLoaded
 from app.notice_actions import AppActions, ChatActions, NoticeActions
 from app.settings import with_value
 from engine.api import FinishReason
+from engine.scripted_engine import scripted_info
 from tests.app.fakes import Desk
 
 LOOP = "So the answer must be 42, but wait a moment. " * 3
@@ -199,3 +201,24 @@ def test_every_button_of_these_notices_does_something(desk):
     [(again, _)] = desk.view.notices["loop"].actions
     press(again)
     assert desk.request.sampling.presence_penalty == 1.0
+
+
+def test_what_was_said_of_a_chat_goes_when_another_is_shown(desk):
+    for size in (3_000, 3_000):
+        desk.ask("q" * size, "a" * 10)
+    filled(desk, 7_900)
+    desk.room.on_leave_out_oldest()
+    desk.edits.on_edit(desk.chats.shown.exchanges[-1].exchange_id, "Else?")
+    desk.finish()
+    assert {"left_out", "edited"} <= desk.view.notices.keys()
+    desk.chats.on_new_chat()
+    assert not {"left_out", "edited", "context"} & desk.view.notices.keys()
+
+
+def test_a_longer_context_takes_the_warning_away(desk):
+    filled(desk, 7_900)
+    assert "context" in desk.view.notices
+    desk.models.reload()
+    load_id = desk.engine.loads[-1][0].load_id
+    desk.models.on_worker_event(ModelLoaded(load_id, scripted_info(capacity_tokens=40_960)))
+    assert "context" not in desk.view.notices

@@ -91,13 +91,37 @@ def test_a_blank_answer_is_not_saved(window, qtbot):
     assert widget.editor.isVisible()
 
 
-def test_nothing_can_be_changed_while_a_reply_comes(window):
+def test_what_is_typed_stays_while_a_reply_comes_and_is_not_sent(window, qtbot):
     widget = shown(window)
     widget.answer.action("edit_answer").click()
+    widget.editor.edit.setPlainText("half a thought")
+    widget.bubble.begin_edit()
+    widget.bubble.editor.setPlainText("half a question")
+    told = []
+    window.reply_edited.connect(told.append)
+    window.edit_requested.connect(lambda *parts: told.append(parts))
     window.show_chat_state(ChatState.PREFILLING)
-    assert not widget.editor.isVisible()
+    for editor in (widget.editor.edit, widget.bubble.editor):
+        qtbot.keyClick(editor, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
+    assert told == []
+    assert widget.editor.edit.toPlainText() == "half a thought"
+    assert widget.bubble.editor.toPlainText() == "half a question"
     assert not widget.answer.action("edit_answer").isEnabled()
     assert not widget.thinking.edit_button.isEnabled()
+    window.show_chat_state(ChatState.IDLE)
+    for editor in (widget.editor.edit, widget.bubble.editor):
+        qtbot.keyClick(editor, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
+    assert len(told) == 2
+
+
+def test_another_version_ends_the_change_of_the_one_before(window):
+    widget = shown(window)
+    widget.answer.action("edit_answer").click()
+    window.show_exchange(scenes.exchange("e1"))
+    assert widget.editor.isVisible(), "the same reply, shown again"
+    other = scenes.reply(reply_id="other")
+    window.show_exchange(Exchange("e1", scenes.QUESTION, (other,)))
+    assert not widget.editor.isVisible()
 
 
 def test_there_is_no_edit_of_a_thinking_that_is_not_there_or_hidden(window):

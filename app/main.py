@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,7 +21,7 @@ from app import __version__
 from app.application import Application, StartOptions
 from app.engine_builder import build_engine, build_scripted_engine, scripted_model
 from app.engine_thread import EngineFactory
-from app.input_method import VARIABLE, input_method_for, installed_plugins
+from app.input_method import input_method_environment, installed_plugins
 from app.language import SYSTEM, Language, translate
 from app.logging_setup import UncaughtErrors, setup_logging
 from app.memory_estimate import estimate_memory, no_estimate
@@ -108,9 +109,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not has_display(os.environ, sys.platform):
         print_line(NO_DISPLAY, error=True)
         return EXIT_BAD_START
-    method = input_method_for(os.environ, installed_plugins(), sys.platform)
-    if method is not None:
-        os.environ[VARIABLE] = method
+    daemon = shutil.which("ibus-daemon") is not None
+    os.environ |= input_method_environment(
+        os.environ, installed_plugins(), sys.platform, has_ibus_daemon=daemon
+    )
     qt = QApplication(sys.argv[:1])
     qt.setApplicationName("Thinkpane")
     qt.setDesktopFileName("thinkpane")

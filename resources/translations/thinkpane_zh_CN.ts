@@ -1795,6 +1795,14 @@
         <translation>搜索对话</translation>
     </message>
     <message>
+        <source>Next place of what is searched for</source>
+        <translation>搜索内容的下一处</translation>
+    </message>
+    <message>
+        <source>Earlier place of what is searched for</source>
+        <translation>搜索内容的上一处</translation>
+    </message>
+    <message>
         <source>Go to the question</source>
         <translation>转到问题框</translation>
     </message>

@@ -186,3 +186,17 @@ def test_the_editor_in_place_waits_for_the_word_too(qtbot) -> None:
     QTest.keyClick(editor, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
     assert ended == ["asked"]
     assert editor.toPlainText() == "你"
+
+
+def test_the_hint_of_an_empty_field_is_not_drawn_below_the_word(window) -> None:
+    edit = composer(window)
+    hint = edit.placeholderText()
+    assert hint
+    compose(edit, "ni")
+    compose(edit, "ni hao")
+    assert edit.placeholderText() == ""
+    compose(edit, "")
+    assert edit.placeholderText() == hint
+    compose(edit, "ni")
+    commit(edit, "你")
+    assert edit.placeholderText() == hint

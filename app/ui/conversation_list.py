@@ -100,6 +100,7 @@ class ConversationList(QWidget):
         super().__init__(parent)
         self._theme = theme
         self._content: tuple[object, ...] | None = None
+        self._opens_first = False
         self._rows: dict[str, int] = {}
         self._chats: dict[str, ConversationSummary] = {}
         self._newest: tuple[Sequence[ConversationSummary], str | None] | None = None
@@ -136,6 +137,7 @@ class ConversationList(QWidget):
         self._search_timer.setInterval(SEARCH_MS)
         self._search_timer.timeout.connect(self._on_search)
         self.search.textChanged.connect(self._search_timer.start)
+        self.search.returnPressed.connect(self._on_search_key)
         theme.changed.connect(self._on_theme)
 
     def _build_top(self) -> None:
@@ -226,6 +228,9 @@ class ConversationList(QWidget):
         today = datetime.date.today()
         searched = self.search.text().strip()
         self._painter.words = words_of(searched)
+        if self._opens_first and summaries:
+            self.conversation_selected.emit(summaries[0].conversation_id)
+        self._opens_first = False
         content = (tuple(summaries), today, self._painter.words)
         if content != self._content:
             self._content = content
@@ -332,6 +337,12 @@ class ConversationList(QWidget):
         conversation_id = item.data(ID_ROLE)
         if conversation_id:
             self.conversation_selected.emit(conversation_id)
+
+    def _on_search_key(self) -> None:
+        """Enter opens the first chat that is found."""
+        self._opens_first = bool(self.search.text().strip())
+        self._search_timer.stop()
+        self._on_search()
 
     def _on_search(self) -> None:
         self.search_changed.emit(self.search.text().strip())

@@ -112,8 +112,8 @@ class MainWindow(Intentions):
 
     def _connect_parts(self) -> None:
         composer, transcript = self.composer, self.transcript
-        marks = SearchMarks(self.theme, transcript)
-        self._chat_side = ChatSide(self, self.chats, marks, self._leave_chat)
+        self.marks = SearchMarks(self.theme, transcript)
+        self._chat_side = ChatSide(self, self.chats, self.marks, self._leave_chat)
         self._file_drop = FileDrop(self, composer)
         # What a part wants under a name of ours is ours to want.
         for part, names in (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 from PySide6.QtCore import QObject, QTimer
 from PySide6.QtGui import QTextCursor
@@ -16,6 +15,9 @@ from app.ui.theme import Theme
 from app.ui.transcript_view import TranscriptView
 
 MARK_MS = 150
+SETTLE_MS = 500
+"""How long a place is held in view while exchanges around it get their true heights."""
+
 MAX_MARKS = 500
 """In one text: the word "the" in a long answer would cost more than it shows."""
 
@@ -31,9 +33,17 @@ class SearchMarks(QObject):
         self._transcript = transcript
         self._words: tuple[str, ...] = ()
         self._wanted = ""
+        self._current = ""
+        self._going = False
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.timeout.connect(self._on_timer)
+        self._settled = QTimer(self)
+        self._settled.setSingleShot(True)
+        self._settled.setInterval(SETTLE_MS)
+        self._settled.timeout.connect(self._on_settled)
+        # The reader's own scrolling counts more than where the place is.
+        transcript.verticalScrollBar().actionTriggered.connect(self._on_settled)
         transcript.arranged.connect(self._on_arranged)
         theme.changed.connect(self._mark_anew)
 
@@ -41,6 +51,11 @@ class SearchMarks(QObject):
     def words(self) -> tuple[str, ...]:
         """What is marked."""
         return self._words
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing is on its way into view."""
+        return not self._wanted
 
     def show_words(self, words: Sequence[str]) -> None:
         """Mark these words from now on; none takes all marks away."""
@@ -50,12 +65,22 @@ class SearchMarks(QObject):
 
     def jump(self) -> bool:
         """Bring the first place of the chat that holds a word into view; false if there is none."""
+        self._current = ""
+        return self.step(1)
+
+    def step(self, by: int) -> bool:
+        """Go to the next (1) or the previous (-1) exchange that holds a word, round and round."""
         if not self._words:
             return False
         held = [e.exchange_id for e in self._transcript.exchanges if self._is_in(e)]
-        self._wanted = held[0] if held else ""
+        if not held:
+            return False
+        at = held.index(self._current) + by if self._current in held else min(0, by)
+        self._current = self._wanted = held[at % len(held)]
+        self._settled.start()
+        self._timer.stop()
         self._show_wanted()
-        return bool(held)
+        return True
 
     def _is_in(self, exchange: Exchange) -> bool:
         texts = [exchange.question]
@@ -64,26 +89,23 @@ class SearchMarks(QObject):
         return any(places_of(self._words, text) for text in texts)
 
     def _show_wanted(self) -> None:
-        """Go to the place; again, as long as its text is still being drawn."""
+        """Go to the place, and again while its text and what is above it are still being drawn."""
         if self._wanted not in self._transcript.exchange_ids:
             self._wanted = ""  # another chat has come meanwhile
             return
-        exchange_id = self._wanted
-        widget = self._transcript.exchange_widget(exchange_id)
+        self._going = True
+        widget = self._transcript.exchange_widget(self._wanted)
         widget.bubble.unfold_for(self._words)
         self._mark_all()
         height = self._height_of_hit(widget)
-        self._transcript.bring_into_view(exchange_id, height or 0)
-        if height is not None or not widget.is_behind:
-            # A word of another version of the reply has no place to go to.
-            self._wanted = ""
-            # Exchanges around it get their true heights only when they are built.
-            QTimer.singleShot(0, self, partial(self._settle, exchange_id, widget))
+        # A word of another version of the reply has no place: the exchange is shown from its top.
+        self._transcript.bring_into_view(self._wanted, height or 0)
+        self._going = False
+        if widget.is_behind:
+            self._settled.start()
 
-    def _settle(self, exchange_id: str, widget: ExchangeWidget) -> None:
-        if exchange_id in self._transcript.exchange_ids and not self._wanted:
-            height = self._height_of_hit(widget) or 0
-            self._transcript.bring_into_view(exchange_id, height)
+    def _on_settled(self) -> None:
+        self._wanted = ""
 
     def _height_of_hit(self, widget: ExchangeWidget) -> int | None:
         """Where the first mark stands in the exchange; a thinking is scrolled to it."""
@@ -102,7 +124,7 @@ class SearchMarks(QObject):
         return widget.card.y() if marks else None
 
     def _on_arranged(self) -> None:
-        if self._words and not self._timer.isActive():
+        if self._words and not self._timer.isActive() and not self._going:
             self._timer.start(0 if self._wanted else MARK_MS)
 
     def _on_timer(self) -> None:

@@ -41,6 +41,18 @@ KEYS = (
         QT_TRANSLATE_NOOP("Shortcuts", "Temporary chat, of which nothing is stored"),
     ),
     Key("find", ("Ctrl+F",), ANYWHERE, QT_TRANSLATE_NOOP("Shortcuts", "Search chats")),
+    Key(
+        "next_hit",
+        ("F3",),
+        ANYWHERE,
+        QT_TRANSLATE_NOOP("Shortcuts", "Next place of what is searched for"),
+    ),
+    Key(
+        "earlier_hit",
+        ("Shift+F3",),
+        ANYWHERE,
+        QT_TRANSLATE_NOOP("Shortcuts", "Earlier place of what is searched for"),
+    ),
     Key("composer", ("Ctrl+L",), ANYWHERE, QT_TRANSLATE_NOOP("Shortcuts", "Go to the question")),
     Key(
         "stop",

@@ -18,6 +18,8 @@ def actions_of(window: MainWindow) -> dict[str, Callable[[], object]]:
         "new_chat": lambda: window.chats.new_chat_requested.emit(),
         "temporary_chat": lambda: window.chats.temporary_chat_requested.emit(),
         "find": lambda: _find_chat(window),
+        "next_hit": lambda: window.marks.step(1),
+        "earlier_hit": lambda: window.marks.step(-1),
         "composer": lambda: _go_to_composer(window),
         "stop": window.on_escape,
         "answer_now": window.answer_now_requested.emit,

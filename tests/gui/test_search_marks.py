@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtCore import QRect
+from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtGui import QImage, QPainter
 from PySide6.QtWidgets import QStyleOptionViewItem, QTextEdit
 
@@ -92,8 +92,7 @@ def test_a_chat_that_is_opened_from_a_search_opens_where_it_stands(
     search(window, "zebra")
     long_chat(place, **where)
     qtbot.waitUntil(lambda: marked(window, f"e{place}") == ["zebra"])
-    qtbot.wait(100)
-    assert is_in_view(window, f"e{place}")
+    qtbot.waitUntil(lambda: window.marks.is_settled)
     widget = window.transcript.exchange_widget(f"e{place}")
     [text] = [each for each in widget.findChildren(QTextEdit) if each.extraSelections()]
     [mark] = text.extraSelections()
@@ -101,6 +100,45 @@ def test_a_chat_that_is_opened_from_a_search_opens_where_it_stands(
     assert text.viewport().rect().contains(spot)
     spot = text.viewport().mapTo(window.transcript.viewport(), spot)
     assert window.transcript.viewport().rect().contains(spot), "the word itself is to be seen"
+
+
+def test_f3_walks_through_the_exchanges_that_hold_a_word(window, qtbot):
+    exchanges = [scenes.exchange(f"e{n}", f"Question {n}?") for n in range(12)]
+    for place in (1, 5, 9):
+        exchanges[place] = scenes.exchange(f"e{place}", "Of zebras?")
+    search(window, "zebra")
+    scenes.show_chat(window, *exchanges)
+    shift = Qt.KeyboardModifier.ShiftModifier
+    none = Qt.KeyboardModifier.NoModifier
+    for modifier, place in ((none, 5), (none, 9), (none, 1), (shift, 9), (shift, 5)):
+        qtbot.keyClick(window, Qt.Key.Key_F3, modifier)
+        qtbot.waitUntil(lambda place=place: is_in_view(window, f"e{place}"))
+        top = (
+            window.transcript.exchange_widget(f"e{place}")
+            .mapTo(window.transcript.viewport(), QPoint(0, 0))
+            .y()
+        )
+        assert 0 <= top < window.transcript.viewport().height() // 2
+
+
+def test_f3_without_a_search_moves_nothing(window, long_chat, qtbot):
+    long_chat(3, answer="zebra")
+    before = window.transcript.verticalScrollBar().value()
+    qtbot.keyClick(window, Qt.Key.Key_F3)
+    assert window.transcript.verticalScrollBar().value() == before
+
+
+def test_enter_in_the_search_opens_the_first_chat_that_is_found(window, qtbot):
+    opened = []
+    window.conversation_selected.connect(opened.append)
+    told = []
+    window.search_changed.connect(told.append)
+    qtbot.keyClicks(window.chats.search, "zebra")
+    qtbot.keyClick(window.chats.search, Qt.Key.Key_Return)
+    assert told == ["zebra"], "without waiting for the pause"
+    window.show_conversations([ConversationSummary("c7", "Zebras", 0.0)], None)
+    window.show_conversations([ConversationSummary("c8", "Others", 0.0)], None)
+    assert opened == ["c7"], "once"
 
 
 def test_a_folded_question_is_unfolded_for_its_word(window, qtbot):

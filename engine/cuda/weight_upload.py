@@ -1,12 +1,14 @@
 """Weights from the mapped file to the device: converted to bf16, staged through pinned memory.
 
-Two pinned buffers alternate: while one is copied by the device the other is filled from the file,
-so neither waits for the other and no tensor is read into RAM as a whole.
+Several threads fill pinned buffers from the file (reading it faults its pages in, and converting
+takes a core), while the device copies those that are full; no tensor is read into RAM as a whole.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,21 +20,48 @@ from numpy.typing import NDArray
 from engine.api import GenerationControl, LoadProgress
 from engine.cuda.memory_block import MemoryBlock
 from engine.errors import LoadCancelled
-from engine.models.host_tensor import to_bf16_rows
+from engine.models.host_tensor import HostTensor, to_bf16_rows
 from engine.models.model_files import ModelFiles
 from engine.models.weights import WeightBlock, weight_blocks
 
-STAGING_BYTES = 16 << 20
+STAGING_BYTES = 8 << 20
+STAGING_BUFFERS = 4
 BF16_BYTES = 2
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Rows of a tensor that fit a staging buffer, and where they go."""
+
+    tensor: HostTensor
+    begin: int
+    end: int
+    target: int
+
+    @property
+    def size(self) -> int:
+        """Number of values."""
+        return (self.end - self.begin) * (self.tensor.size // self.tensor.shape[0])
+
+
+@dataclass(frozen=True, slots=True)
 class _Staging:
     """One pinned buffer and the event after which it may be filled again."""
 
     memory: Any
     values: NDArray[np.uint16]
     copied: Any
+
+    def fill(self, piece: _Piece) -> None:
+        """Read and convert; on any thread."""
+        self.values[: piece.size] = to_bf16_rows(piece.tensor, piece.begin, piece.end).reshape(-1)
+
+    def send(self, piece: _Piece, stream: cupy.cuda.Stream) -> None:
+        """Enqueue the copy to the device."""
+        nbytes = piece.size * BF16_BYTES
+        kind = runtime.memcpyHostToDevice
+        runtime.memcpyAsync(piece.target, self.memory.ptr, nbytes, kind, stream.ptr)
+        self.copied.record(stream)
 
 
 def upload_weights(
@@ -47,28 +76,25 @@ def upload_weights(
     blocks = weight_blocks(files.config)
     total = sum(weight.size for weight in blocks) * BF16_BYTES
     done = 0
-    staging = [_new_staging() for _ in range(2)]
-    turn = 0
-    for weight in blocks:
-        target = block.address(weight.name)
-        for values in _pieces(files, weight):
+    free = deque(_new_staging() for _ in range(STAGING_BUFFERS))
+    filling: deque[tuple[_Piece, _Staging, Future[None]]] = deque()
+    waiting = _pieces(files, block, blocks)
+    with ThreadPoolExecutor(STAGING_BUFFERS, "weight reader") as pool:
+        while True:
             if control.cancelled:
                 stream.synchronize()
                 raise LoadCancelled
-            buffer = staging[turn]
-            turn = 1 - turn
-            buffer.copied.synchronize()
-            buffer.values[: values.size] = values
-            runtime.memcpyAsync(
-                target,
-                buffer.memory.ptr,
-                values.size * BF16_BYTES,
-                runtime.memcpyHostToDevice,
-                stream.ptr,
-            )
-            buffer.copied.record(stream)
-            target += values.size * BF16_BYTES
-            done += values.size * BF16_BYTES
+            while free and (piece := next(waiting, None)) is not None:
+                buffer = free.popleft()
+                buffer.copied.synchronize()
+                filling.append((piece, buffer, pool.submit(buffer.fill, piece)))
+            if not filling:
+                break
+            piece, buffer, filled = filling.popleft()
+            filled.result()
+            buffer.send(piece, stream)
+            free.append(buffer)
+            done += piece.size * BF16_BYTES
             yield LoadProgress("weights", done, total)
     stream.synchronize()
 
@@ -80,12 +106,15 @@ def _new_staging() -> _Staging:
     return _Staging(memory, values, cupy.cuda.Event(disable_timing=True))
 
 
-def _pieces(files: ModelFiles, weight: WeightBlock) -> Iterator[NDArray[np.uint16]]:
-    """The block's rows, in order, as flat bf16 pieces that fit a staging buffer."""
-    for part in weight.parts:
-        tensor = files.tensor(part.name)
-        row_bytes = BF16_BYTES * (tensor.size // tensor.shape[0])
-        rows_per_piece = max(1, STAGING_BYTES // row_bytes)
-        for begin in range(0, tensor.shape[0], rows_per_piece):
-            end = min(begin + rows_per_piece, tensor.shape[0])
-            yield to_bf16_rows(tensor, begin, end).reshape(-1)
+def _pieces(files: ModelFiles, block: MemoryBlock, blocks: list[WeightBlock]) -> Iterator[_Piece]:
+    """All rows of all blocks, in order, in pieces that fit a staging buffer."""
+    for weight in blocks:
+        target = block.address(weight.name)
+        for part in weight.parts:
+            tensor = files.tensor(part.name)
+            row_bytes = BF16_BYTES * (tensor.size // tensor.shape[0])
+            rows_per_piece = max(1, STAGING_BYTES // row_bytes)
+            for begin in range(0, tensor.shape[0], rows_per_piece):
+                end = min(begin + rows_per_piece, tensor.shape[0])
+                yield _Piece(tensor, begin, end, target)
+                target += (end - begin) * row_bytes

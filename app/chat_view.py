@@ -235,8 +235,8 @@ class ChatView(Protocol):
         """Fill the settings panel, the theme and the font size."""
         ...
 
-    def reveal_setting(self, name: str) -> None:
-        """Open the settings at that one."""
+    def reveal_setting(self, name: str, *, focus: bool = True) -> None:
+        """Open the settings at that one; with `focus` it gets the keyboard."""
         ...
 
     def show_presets(self, choice: PresetChoice) -> None:

@@ -84,7 +84,7 @@ class ExchangeEdits:
         self._ports.settings.on_settings_changed(
             with_value(settings, PRESENCE_PENALTY, min(_MOST_PRESENCE, penalty))
         )
-        self._view.reveal_setting(PRESENCE_PENALTY)
+        self._view.reveal_setting(PRESENCE_PENALTY, focus=False)
         self._controller.end_replies_of(conversation_id)
         self._view.hide_notice("loop")
         self.on_regenerate(exchange_id)

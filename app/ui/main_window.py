@@ -228,10 +228,10 @@ class MainWindow(Intentions):
         self._share.set_thinking_shown(settings.show_thinking)
         self.theme.set_look(settings.theme, settings.font_size)
 
-    def reveal_setting(self, name: str) -> None:
-        """Open the settings at that one."""
-        self.panels.open("right")
-        self.settings_panel.reveal(name)
+    def reveal_setting(self, name: str, *, focus: bool = True) -> None:
+        """Open the settings at that one; with `focus` it gets the keyboard."""
+        self.panels.open("right", focus=focus)
+        self.settings_panel.reveal(name, focus=focus)
 
     def show_presets(self, choice: PresetChoice) -> None:
         """Show which preset the chat uses."""

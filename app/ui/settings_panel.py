@@ -154,13 +154,14 @@ class SettingsPanel(QScrollArea):
         set_role(self._memory, "role", "quiet" if fits else "danger")
         self._memory.setVisible(bool(text) and not self.rows["context_tokens"].isHidden())
 
-    def reveal(self, name: str) -> None:
-        """Scroll to that setting and give it the keyboard. Raises KeyError if it is not here."""
+    def reveal(self, name: str, *, focus: bool = True) -> None:
+        """Scroll to that setting, and give it the keyboard. Raises KeyError if it is not here."""
         row = self.rows[name]
         self.search.clear()
         # The panel may just have been opened; its rows have their places once it was laid out.
         QTimer.singleShot(0, row, lambda: self.ensureWidgetVisible(row))
-        row.input.setFocus(Qt.FocusReason.OtherFocusReason)
+        if focus:
+            row.input.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def flush(self) -> None:
         """Hand over what is still being typed."""

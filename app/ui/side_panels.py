@@ -78,8 +78,10 @@ class SidePanels(QWidget):
         side = self._sides[key]
         return side.open if self.overlays else not side.collapsed
 
-    def toggle(self, key: str) -> None:
-        """Open or close a panel; an overlay closes the other one."""
+    def toggle(self, key: str, *, focus: bool = True) -> None:
+        """Open or close a panel; an overlay closes the other one. An opened one gets the keyboard,
+        if `focus` is wanted.
+        """
         shown = not self.is_shown(key)
         side = self._sides[key]
         if self.overlays:
@@ -88,14 +90,14 @@ class SidePanels(QWidget):
         else:
             side.collapsed = not shown
         self._place()
-        if shown:
+        if shown and focus:
             side.panel.setFocus()
         self.changed.emit()
 
-    def open(self, key: str) -> None:
-        """Open a panel, if it is not open."""
+    def open(self, key: str, *, focus: bool = True) -> None:
+        """Open a panel, if it is not open; with `focus` it gets the keyboard."""
         if not self.is_shown(key):
-            self.toggle(key)
+            self.toggle(key, focus=focus)
 
     def close_overlays(self) -> bool:
         """Close what lies over the conversation; true if something did."""

@@ -114,7 +114,7 @@ class FakeView:
     def show_settings(self, settings: Settings) -> None:
         self.settings = settings
 
-    def reveal_setting(self, name: str) -> None:
+    def reveal_setting(self, name: str, *, focus: bool = True) -> None:
         self.revealed.append(name)
 
     def show_memory_plan(self, text: str, fits: bool) -> None:

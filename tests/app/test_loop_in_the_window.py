@@ -72,7 +72,9 @@ def test_stop_on_the_bar_stops_and_the_penalty_is_still_offered(runner):
 
 def test_a_higher_penalty_is_set_shown_in_the_settings_and_tried(runner):
     app = ask_and_wait_for_the_bar(runner)
+    focused = app.window.focusWidget()
     app.window.notices.action_button("loop", 2).click()
+    assert app.window.focusWidget() is focused, "what is typed next goes where it went before"
     runner.wait(lambda: len(app.chats.shown.exchanges[0].replies) == 2)
     reply = runner.wait_done(app)
     assert (reply.answer, reply.status) == ("Fresh.", ReplyStatus.DONE)

@@ -141,15 +141,17 @@ class CudaBackend:
                 regions = plan_regions(config, self._capacity_tokens, self._max_sequences)
                 self._block = MemoryBlock(self._device, regions)
                 self._stream = cupy.cuda.Stream(non_blocking=True)
-            yield from self._each(upload_weights(self._files, self._block, self._stream, control))
             library = KernelLibrary(config, self._kernel_cache_dir)
             sources = kernel_sources(config)
             if self._uses_hopper:
                 sources += hopper_kernel_sources()
-            for progress in self._each(library.compile_ahead(sources)):
-                if control.cancelled:
-                    raise LoadCancelled
-                yield progress
+            uploads = upload_weights(self._files, self._block, self._stream, control)
+            with library.compiling(sources, self._device.index) as compilation:
+                yield from self._each(uploads)
+                for progress in self._each(compilation):
+                    if control.cancelled:
+                        raise LoadCancelled
+                    yield progress
             with self._on_device(), self._stream:
                 self._build(self._block, library)
         except BaseException:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -46,32 +47,41 @@ class KernelLibrary:
         """What has been compiled (or found in the cache) so far."""
         return frozenset(self._modules)
 
-    def compile_ahead(self, sources: Sequence[KernelSource]) -> Iterator[LoadProgress]:
-        """Compile files, several at a time, yielding progress in bytes of source text.
+    @contextmanager
+    def compiling(
+        self, sources: Sequence[KernelSource], device_index: int
+    ) -> Iterator[Iterator[LoadProgress]]:
+        """Compile files on other threads, several at a time, while the block does other work.
+
+        Gives what must be iterated in the block to wait for them: progress in bytes of source text.
 
         Raises:
-            KernelCompileError: NVRTC refused a file or is not installed.
+            KernelCompileError: NVRTC refused a file or is not installed; from the iteration.
         """
         texts = {source: kernel_source(source.file) for source in sources}
-        done, total = 0, sum(map(len, texts.values()))
         # The longest first, so that no core is left with a long one at the end.
-        waiting = sorted(set(sources) - set(self._modules), key=lambda s: -len(texts[s]))
-        done = total - sum(len(texts[source]) for source in waiting)
-        device_index = int(cupy.cuda.Device().id)
+        missing = sorted(set(sources) - set(self._modules), key=lambda s: -len(texts[s]))
         threads = min(MAX_COMPILERS, os.cpu_count() or 1)
         # NVRTC works outside the GIL.
         with ThreadPoolExecutor(threads, "kernel compiler") as pool:
-            jobs: dict[Future[Any], KernelSource] = {
+            jobs = {
                 pool.submit(self._module, device_index, source, texts[source]): source
-                for source in waiting
+                for source in missing
             }
             try:
-                for job in as_completed(jobs):
-                    self._modules[jobs[job]] = job.result()
-                    done += len(texts[jobs[job]])
-                    yield LoadProgress("kernels", done, total)
+                yield self._compiled(jobs, texts)
             finally:
                 pool.shutdown(cancel_futures=True)
+
+    def _compiled(
+        self, jobs: Mapping[Future[Any], KernelSource], texts: Mapping[KernelSource, str]
+    ) -> Iterator[LoadProgress]:
+        total = sum(map(len, texts.values()))
+        done = total - sum(len(texts[source]) for source in jobs.values())
+        for job in as_completed(jobs):
+            self._modules[jobs[job]] = job.result()
+            done += len(texts[jobs[job]])
+            yield LoadProgress("kernels", done, total)
         yield LoadProgress("kernels", total, total)
 
     def kernel(

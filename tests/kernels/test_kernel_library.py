@@ -81,7 +81,8 @@ def test_kernels_compile_on_several_threads_with_progress_up_to_the_end(gpu, tin
 
     monkeypatch.setattr(RawModule, "compile", compile_with_others)
     config = open_model(tiny).config
-    events = list(KernelLibrary(config).compile_ahead(kernel_sources(config)))
+    with KernelLibrary(config).compiling(kernel_sources(config), 0) as compilation:
+        events = list(compilation)
     assert len(threads) == 3
     assert {event.stage for event in events} == {"kernels"}
     total = sum(len(kernel_source(source.file)) for source in kernel_sources(config))
@@ -93,15 +94,35 @@ def test_kernels_compile_on_several_threads_with_progress_up_to_the_end(gpu, tin
     assert len(set(done)) == len(kernel_sources(config))
 
 
+def test_kernels_compile_while_the_weights_are_uploaded(gpu, tiny, monkeypatch):
+    from tests.kernels.emulated_device.kernel import RawModule
+
+    began = threading.Event()
+    compile_one = RawModule.compile
+
+    def noted(module):
+        began.set()
+        compile_one(module)
+
+    monkeypatch.setattr(RawModule, "compile", noted)
+    events = backend_of(tiny).load(GenerationControl())
+    assert next(events).stage == "weights"
+    assert began.wait(timeout=60)
+    events.close()
+    assert not any("compiler" in thread.name for thread in threading.enumerate())
+
+
 def test_what_is_compiled_is_not_compiled_again(gpu, tiny):
     from engine.cuda.kernel_library import KernelLibrary
     from engine.cuda.kernel_list import kernel_sources
 
     config = open_model(tiny).config
     library = KernelLibrary(config)
-    list(library.compile_ahead(kernel_sources(config)))
+    with library.compiling(kernel_sources(config), 0) as compilation:
+        list(compilation)
     gpu.fail("compile", LAUNCH_FAILURE)
-    (event,) = library.compile_ahead(kernel_sources(config))
+    with library.compiling(kernel_sources(config), 0) as compilation:
+        (event,) = compilation
     assert event.done_bytes == event.total_bytes
     assert library.kernel("swiglu", "swiglu_bf16").name == "swiglu_bf16"
 

@@ -64,8 +64,12 @@ class Round:
     wrong_text: bool
 
 
-def stream_and_kill(profile: Path, after_s: float, tokens_per_s: float) -> tuple[Shown, float]:
-    """Start the app, kill it that long after its first text; what it showed, and when it died."""
+def stream_and_kill(
+    profile: Path, after_s: float, tokens_per_s: float, sign: str = '"at"'
+) -> tuple[Shown, float]:
+    """Start the app, kill it that long after its first text, or after the first line with another
+    `sign`; what it showed, and when it died.
+    """
     command = [sys.executable, "-m", "tests.app.streaming_app", str(profile), str(tokens_per_s)]
     environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen", "OMP_NUM_THREADS": "1"}
     process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE)
@@ -76,7 +80,7 @@ def stream_and_kill(profile: Path, after_s: float, tokens_per_s: float) -> tuple
         if not line:
             raise RuntimeError(f"the app ended by itself with {process.wait()}")
         head.append(line)
-        if '"at"' in line:
+        if sign in line:
             break
     time.sleep(after_s)
     killed_at = time.monotonic()
@@ -112,7 +116,9 @@ def judge(shown: Shown, killed_at: float, stored: list[tuple[str, Reply | None]]
     return Round(len(shown.asked), lost_turns, lost_s, characters, wrong)
 
 
-def kill_rounds(kills: int, seed: int, longest_s: float, tokens_per_s: float) -> list[Round]:
+def kill_rounds(
+    kills: int, seed: int, longest_s: float, tokens_per_s: float, sign: str = '"at"'
+) -> list[Round]:
     """So many kills, each on a profile of its own that the kills before it have not touched."""
     chance = random.Random(seed)
     rounds = []
@@ -120,11 +126,11 @@ def kill_rounds(kills: int, seed: int, longest_s: float, tokens_per_s: float) ->
         with tempfile.TemporaryDirectory(prefix="thinkpane-kill-") as folder:
             profile = Path(folder) / "profile"
             after_s = chance.uniform(0.0, longest_s)
-            shown, killed_at = stream_and_kill(profile, after_s, tokens_per_s)
+            shown, killed_at = stream_and_kill(profile, after_s, tokens_per_s, sign)
             found = judge(shown, killed_at, stored_of(profile))
         rounds.append(found)
         print(
-            f"kill {number + 1}: after {after_s:.2f} s, {found.asked} asked, "
+            f"kill {number + 1}: after {after_s:.3f} s, {found.asked} asked, "
             f"{found.lost_turns} turns lost, {found.lost_s:.2f} s of text lost "
             f"({found.lost_characters} characters)",
             flush=True,
@@ -139,8 +145,12 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--longest-s", type=float, default=4.0)
     parser.add_argument("--tokens-per-s", type=float, default=900.0)
+    parser.add_argument(
+        "--at-question", action="store_true", help="count from the first question, not its reply"
+    )
     found = parser.parse_args()
-    rounds = kill_rounds(found.kills, found.seed, found.longest_s, found.tokens_per_s)
+    sign = '"asked"' if found.at_question else '"at"'
+    rounds = kill_rounds(found.kills, found.seed, found.longest_s, found.tokens_per_s, sign)
     turns = sum(each.lost_turns for each in rounds)
     losses = sorted(each.lost_s for each in rounds)
     wrong = sum(each.wrong_text for each in rounds)

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, QEvent, QEventLoop, QObject, Qt, QTimer
@@ -21,7 +21,8 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
 from app.application import Application, StartOptions
-from app.conversation import Conversation, ReplyStatus
+from app.conversation import Conversation, Exchange, ReplyStatus
+from app.conversation_database import open_store
 from app.engine_events import LoadRequest, ModelLoaded
 from app.engine_thread import EngineThread
 from app.logging_setup import UncaughtErrors
@@ -252,32 +253,52 @@ def probe_stream(folder: Path, arguments: argparse.Namespace) -> None:
 
 
 def probe_open(folder: Path, arguments: argparse.Namespace) -> None:
-    """Seconds to open a chat of 500 messages and 1 MB, and per key typed afterwards."""
-    probe = Probe(folder, long_reply(10, 10), arguments.rate)
-    chat = long_chat(500, 1_000_000)
+    """Seconds to open a stored chat of 500 messages and 1 MB, and per key typed afterwards."""
+    paths = paths_for(folder)
+    ensure_folders(paths)
+    store = open_store(paths.database_file, 0.0).store
+    exchanges = long_chat(500, 1_000_000)
     for number in range(arguments.runs):
-        probe.app.window.new_chat_requested.emit()
-        wait(0.3)
-        meter = GapMeter()
-        meter.start()
-        began = time.perf_counter()
-        probe.app.window.show_conversation(Conversation(f"c{number}", "Long", exchanges=chat))
-        QApplication.processEvents()
-        shown_s = time.perf_counter() - began
-        keys = []
-        edit = probe.app.window.composer.edit
-        for key in "typing goes on at once while the rest is built ":
-            began = time.perf_counter()
-            QTest.keyClick(edit, key)
-            QApplication.processEvents()
-            keys.append(time.perf_counter() - began)
-            wait(0.03)
-        meter.stop()
-        print(f"first screen after {shown_s:.3f} s; a key takes at most {1000 * max(keys):.0f} ms")
-        worst = 1000 * share(meter.gaps_s, 1.0)
-        print(f"worst gap of the GUI timer meanwhile: {worst:.0f} ms", flush=True)
-        probe.app.window.composer.set_text("")
+        chat = Conversation(f"long-{number}", "Long")
+        for exchange in exchanges:
+            store.save_exchange(chat, _renamed(exchange, number))
+    store.close()
+    probe = Probe(folder, long_reply(10, 10), arguments.rate)
+    for number in range(arguments.runs):
+        _open_and_type(probe, f"long-{number}")
     probe.close()
+
+
+def _renamed(exchange: Exchange, number: int) -> Exchange:
+    replies = tuple(
+        replace(each, reply_id=f"{each.reply_id}-{number}") for each in exchange.replies
+    )
+    return replace(exchange, exchange_id=f"{exchange.exchange_id}-{number}", replies=replies)
+
+
+def _open_and_type(probe: Probe, conversation_id: str) -> None:
+    window = probe.app.window
+    window.new_chat_requested.emit()
+    wait(0.3)
+    meter = GapMeter()
+    meter.start()
+    began = time.perf_counter()
+    window.conversation_selected.emit(conversation_id)
+    wait_until(lambda: len(window.transcript.exchange_ids) > 2, 30.0)
+    window.grab()
+    shown_s = time.perf_counter() - began
+    keys = []
+    for key in "typing goes on at once while the rest is built ":
+        began = time.perf_counter()
+        QTest.keyClick(window.composer.edit, key)
+        QApplication.processEvents()
+        keys.append(time.perf_counter() - began)
+        wait(0.03)
+    meter.stop()
+    print(f"first screen after {shown_s:.3f} s; a key takes at most {1000 * max(keys):.0f} ms")
+    worst = 1000 * share(meter.gaps_s, 1.0)
+    print(f"worst gap of the GUI timer meanwhile: {worst:.0f} ms", flush=True)
+    window.composer.set_text("")
 
 
 def resident_mb() -> float:

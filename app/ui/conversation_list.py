@@ -280,6 +280,8 @@ class ConversationList(QWidget):
             item.setData(ID_ROLE, summary.conversation_id)
             item.setData(SNIPPET_ROLE, summary.snippet)
             item.setData(TEMPORARY_ROLE, summary.temporary)
+            spoken = [item.text(), name, summary.snippet]
+            item.setData(Qt.ItemDataRole.AccessibleTextRole, ", ".join(filter(None, spoken)))
             item.setFlags(
                 Qt.ItemFlag.ItemIsEnabled
                 | Qt.ItemFlag.ItemIsSelectable

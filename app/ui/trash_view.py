@@ -153,7 +153,9 @@ class TrashView(QWidget):
         for summary in summaries:
             item = QListWidgetItem(summary.title or self.tr("New chat"))
             item.setData(ID_ROLE, summary.conversation_id)
-            item.setData(SNIPPET_ROLE, self._when(summary.deleted_at or 0.0, today))
+            when = self._when(summary.deleted_at or 0.0, today)
+            item.setData(SNIPPET_ROLE, when)
+            item.setData(Qt.ItemDataRole.AccessibleTextRole, f"{item.text()}, {when}")
             item.setSizeHint(QSize())
             self.list.addItem(item)
             if summary.conversation_id == chosen:

@@ -247,6 +247,19 @@ def test_the_proposed_name_is_one_that_every_file_system_takes(title, name):
     assert file_name_for(title, ExportFormat.MARKDOWN) == name
 
 
+def test_a_screen_reader_hears_where_a_chat_stands_and_what_was_found(window):
+    spoken = Qt.ItemDataRole.AccessibleTextRole
+    chat_scenes.scene_search(window)
+    item = select(window, "Radar and rain")
+    assert item.data(spoken) == "Radar and rain, Yesterday, …the drops scatter the pulse"
+    chat_scenes.scene_temporary(window)
+    item = select(window, "A question for nobody")
+    assert item.data(spoken) == "A question for nobody, Temporary, not stored"
+    chat_scenes.scene_trash(window)
+    item = window.chats.trash.list.item(1)
+    assert item.data(spoken) == "旧的草稿, deleted yesterday, 29 days left"
+
+
 def test_the_menus_are_menus_of_the_list_panel(window):
     scenes.scene_done(window)
     assert isinstance(window.chats.menu_of_all(), QMenu)

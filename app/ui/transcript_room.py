@@ -10,6 +10,18 @@ from app.conversation import Exchange, ReplyStatus
 from app.ui.exchange_widget import ExchangeWidget
 from app.ui.theme import Theme
 
+PASSED_ON = (
+    "regenerate_requested",
+    "continue_requested",
+    "edit_requested",
+    "reply_edited",
+    "reply_chosen",
+    "question_chosen",
+    "answer_now_requested",
+    "seed_chosen",
+)
+"""Signals of an exchange that the transcript passes on under the same names."""
+
 
 @dataclass(slots=True)
 class Room:

@@ -18,12 +18,14 @@ from app.conversation import Exchange
 from app.ui.controls import TextButton
 from app.ui.exchange_widget import ExchangeWidget
 from app.ui.pane_share import PaneShare
+from app.ui.pending_edits import PendingEdits
 from app.ui.theme import Theme
-from app.ui.transcript_room import Room, estimated_height
+from app.ui.transcript_room import PASSED_ON, Room, estimated_height
 from engine.api import Channel
 
 FLUSH_MS = 40
 MOST_FLUSH_MS = 250
+DRAW_MS = 12
 TICK_MS = 100
 MOST_BUILT = 24
 """From this number on, exchanges that are far from the reader give their widgets back."""
@@ -51,6 +53,7 @@ class TranscriptView(QScrollArea):
         self._theme = theme
         self._share = share
         self._rooms: list[Room] = []
+        self._pending = PendingEdits()
         self._by_id: dict[str, int] = {}
         self._state = ChatState.IDLE
         self._following = True
@@ -215,6 +218,7 @@ class TranscriptView(QScrollArea):
     def _drop_from(self, index: int) -> None:
         for room in self._rooms[index:]:
             if room.widget is not None:
+                self._pending.keep(room.widget)
                 room.widget.hide()
                 room.widget.deleteLater()
         del self._rooms[index:]
@@ -222,18 +226,13 @@ class TranscriptView(QScrollArea):
     def _widget_of(self, index: int) -> ExchangeWidget:
         room = self._rooms[index]
         if room.widget is None:
-            widget = ExchangeWidget(self._theme, self._share, room.exchange, self._body)
             is_last = index == len(self._rooms) - 1
-            if not is_last:
-                widget.show_exchange(room.exchange, is_last=False)
-            widget.regenerate_requested.connect(self.regenerate_requested)
-            widget.continue_requested.connect(self.continue_requested)
-            widget.edit_requested.connect(self.edit_requested)
-            widget.reply_edited.connect(self.reply_edited)
-            widget.reply_chosen.connect(self.reply_chosen)
-            widget.question_chosen.connect(self.question_chosen)
-            widget.answer_now_requested.connect(self.answer_now_requested)
-            widget.seed_chosen.connect(self.seed_chosen)
+            widget = ExchangeWidget(
+                self._theme, self._share, room.exchange, self._body, is_last=is_last
+            )
+            for name in PASSED_ON:
+                getattr(widget, name).connect(getattr(self, name))
+            self._pending.bring_back(widget)
             room.widget = widget
             self._tell_state(room)
             room.height = widget.arrange(self._column()[1])
@@ -345,8 +344,9 @@ class TranscriptView(QScrollArea):
     def _on_flush(self) -> None:
         began = QElapsedTimer()
         began.start()
-        for room in self._rooms:
-            if room.widget is not None:
+        # From the end, where a reply grows; what there is no time for comes with the next turn.
+        for room in reversed(self._rooms):
+            if room.widget is not None and began.elapsed() < DRAW_MS:
                 room.widget.flush()
         if self._arrange_timer.isActive():
             self._arrange()

@@ -7,7 +7,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
 from app.chat_view import ChatState, ReplyEdit, Status
-from app.conversation import Exchange, ReplyStatus
+from app.conversation import Conversation, Exchange, ReplyStatus
 from app.ui.exchange_widget import ExchangeWidget
 from engine.api import Channel
 from tests.gui import scenes
@@ -186,3 +186,37 @@ def test_only_the_last_reply_of_a_chat_goes_on(window):
     scenes.show_chat(window, first, Exchange("e2", "Next?", (scenes.reply(reply_id="x"),)))
     QTest.qWait(50)
     assert not window.transcript.exchange_widget("e1").answer.action("continue").isVisible()
+
+
+def test_a_change_that_was_begun_is_still_there_after_a_look_at_another_chat(window, qtbot):
+    widget = shown(window)
+    widget.bubble.begin_edit()
+    widget.bubble.editor.setPlainText("half a question")
+    widget.answer.action("edit_answer").click()
+    widget.editor.edit.setPlainText("half an answer")
+    window.show_conversation(Conversation("c2"))
+    QTest.qWait(50)
+    again = shown(window)
+    assert again is not widget
+    assert again.bubble.editor.isVisible()
+    assert again.bubble.editor.toPlainText() == "half a question"
+    assert again.editor.isVisible()
+    assert again.editor.edit.toPlainText() == "half an answer"
+    assert window.composer.edit.hasFocus(), "what is typed next goes into the question"
+    with qtbot.waitSignal(window.reply_edited) as told:
+        again.editor.button("main").click()
+    assert told.args[0].text == "half an answer"
+    again.bubble._end_edit()
+    window.show_conversation(Conversation("c2"))
+    third = shown(window)
+    assert not third.editor.isVisible()
+    assert not third.bubble.editor.isVisible()
+
+
+def test_a_change_of_a_version_that_is_not_shown_any_more_does_not_come_back(window):
+    shown(window).answer.action("edit_answer").click()
+    window.show_conversation(Conversation("c2"))
+    other = Exchange("e1", scenes.QUESTION, (scenes.reply(reply_id="other"),))
+    scenes.show_chat(window, other)
+    QTest.qWait(50)
+    assert not window.transcript.exchange_widget("e1").editor.isVisible()

@@ -356,6 +356,53 @@ def test_clocks_come_from_nvidia_smi_where_its_library_is_missing(tmp_path, monk
     assert machine.gpu_driver("0000:01:00.0") == ""
 
 
+class FakeNvml:
+    """As pynvml, for one GPU that does not tell its power."""
+
+    NVML_CLOCK_SM, NVML_CLOCK_MEM = 1, 2
+
+    class NVMLError(Exception):
+        pass
+
+    def nvmlInit(self):
+        pass
+
+    def nvmlDeviceGetHandleByPciBusId(self, bus_id):
+        if bus_id != b"0000:01:00.0":
+            raise self.NVMLError("not found")
+        return "handle"
+
+    def nvmlSystemGetDriverVersion(self):
+        return b"580.2"
+
+    def nvmlDeviceGetClockInfo(self, handle, which):
+        return {1: 1700, 2: 3200}[which]
+
+    def nvmlDeviceGetMaxClockInfo(self, handle, which):
+        return {1: 1980, 2: 3201}[which]
+
+    def nvmlDeviceGetPowerUsage(self, handle):
+        raise self.NVMLError("not supported")
+
+    def nvmlDeviceGetTemperature(self, handle, sensor):
+        return 40
+
+
+def test_clocks_come_from_nvml_where_it_is_installed(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pynvml", FakeNvml())
+    monkeypatch.setattr(machine, "_smi", lambda bus, fields: [""] * len(fields))
+    assert machine.gpu_driver("0000:01:00.0") == "580.2"
+    assert machine.gpu_clocks("0000:01:00.0") == {
+        "sm_mhz": 1700.0,
+        "memory_mhz": 3200.0,
+        "max_sm_mhz": 1980.0,
+        "max_memory_mhz": 3201.0,
+        "temperature_c": 40.0,
+    }
+    # NVML knows of no such GPU: then nvidia-smi is asked, and may know nothing either.
+    assert machine.gpu_clocks("0000:02:00.0") == {}
+
+
 def test_a_tool_that_hangs_is_given_up(monkeypatch):
     def hang(command, **options):
         raise subprocess.TimeoutExpired(command, options["timeout"])

@@ -33,10 +33,11 @@ MAX_QUESTION_CHARS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """A file of a chat's next question; `tokens` is None until a model has counted them."""
+    """A file of a chat's next question; `tokens` is None until a model, `counted_by`, did so."""
 
     file: AttachedFile
     tokens: int | None
+    counted_by: str = ""
 
 
 class Attachments:
@@ -76,13 +77,14 @@ class Attachments:
         self._show()
 
     def tick(self) -> None:
-        """Count what was added while no model was loaded."""
+        """Count what was added while no model was loaded, or another one with other tokens."""
         held = self._held.get(self._chats.shown_id, [])
-        waiting = [each.file for each in held if each.tokens is None]
-        if waiting and self._capacity_tokens() and not self._counting:
+        model = self._model
+        waiting = [h.file for h in held if h.tokens is None or h.counted_by != model]
+        if waiting and model and not self._counting:
             self._counting = True
             job = partial(_count_all, waiting, self._engine)
-            self._jobs.run(job, partial(self._on_counted, self._chats.shown_id))
+            self._jobs.run(job, partial(self._on_counted, self._chats.shown_id, model))
 
     def _on_read(self, chat_id: str, found: _Held | BadAttachment) -> None:
         held = self._held.setdefault(chat_id, [])
@@ -95,8 +97,14 @@ class Attachments:
             text = translate("Attach", "{name} was not added: the files are too long together.")
             self._refuse(text.format(name=found.file.name))
         else:
-            held.append(found)
+            held.append(replace(found, counted_by=self._model))
             self._show()
+
+    @property
+    def _model(self) -> str:
+        """The loaded model; "" while none is."""
+        info = self._models.info
+        return "" if info is None else info.model
 
     def _capacity_tokens(self) -> int:
         """What the loaded model can see; 0 while none is loaded."""
@@ -106,10 +114,13 @@ class Attachments:
     def _refuse(self, text: str) -> None:
         self._view.show_notice(Notice("attach", text, "warn"))
 
-    def _on_counted(self, chat_id: str, counts: dict[AttachedFile, int | None]) -> None:
+    def _on_counted(self, chat_id: str, model: str, counts: dict[AttachedFile, int | None]) -> None:
         self._counting = False
         held = self._held.get(chat_id, [])
-        held[:] = [replace(h, tokens=counts.get(h.file, h.tokens)) for h in held]
+        held[:] = [
+            replace(h, tokens=counts[h.file], counted_by=model) if h.file in counts else h
+            for h in held
+        ]
         self._show()
 
     def _on_shown(self, conversation_id: str) -> None:

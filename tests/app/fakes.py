@@ -191,6 +191,7 @@ class FakeEngine:
         self.requests: list[tuple[GenerationRequest, GenerationControl]] = []
         self.unloads = 0
         self.loaded = True
+        self.tokens_per_character = 1
 
     def load(self, request: LoadRequest) -> GenerationControl:
         self.loads.append((request, GenerationControl()))
@@ -204,7 +205,8 @@ class FakeEngine:
         self.unloads += 1
 
     def count_tokens(self, messages: Sequence[ChatMessage]) -> int | None:
-        return sum(len(message.text) for message in messages) if self.loaded else None
+        characters = sum(len(message.text) for message in messages)
+        return characters * self.tokens_per_character if self.loaded else None
 
 
 @dataclass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -184,6 +185,21 @@ def test_without_a_model_the_tokens_are_counted_once_there_is_one(tmp_path):
     desk.models.on_worker_event(ModelLoaded(load_id, scripted_info()))
     attachments.tick()
     assert desk.view.attachments[0].tokens == len('\n\nFile "a.txt":\n\n```\ntext\n```')
+
+
+def test_another_model_counts_its_own_tokens(desk, attachments, tmp_path):
+    attachments.on_files_dropped([file_of(tmp_path, "a.txt", "text")])
+    attachments.tick()
+    before = desk.view.attachments[0].tokens
+    desk.engine.tokens_per_character = 2
+    attachments.tick()
+    assert desk.view.attachments[0].tokens == before, "nothing is counted twice by one model"
+    desk.models.reload()
+    load_id = desk.engine.loads[-1][0].load_id
+    other = replace(scripted_info(), model="another")
+    desk.models.on_worker_event(ModelLoaded(load_id, other))
+    attachments.tick()
+    assert desk.view.attachments[0].tokens == 2 * before
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QApplication
 
 from app.chat_view import Attachment
 from app.ui import file_drop
-from tests.gui import chat_scenes
+from tests.gui import chat_scenes, scenes
 
 
 def mime_of(*urls: str, text: str = "") -> QMimeData:
@@ -55,7 +55,10 @@ def test_files_dropped_on_the_question_or_anywhere_else_are_told(window, dropped
     data = mime_of("file:///tmp/a.txt", "file:///tmp/b%20c.md")
     assert drop_on(window.composer.edit.viewport(), data)
     assert drop_on(window, data)
-    assert dropped == [["/tmp/a.txt", "/tmp/b c.md"]] * 2
+    scenes.scene_done(window)
+    answer = window.transcript.exchange_widget("e1").answer.body.segments[0]
+    assert drop_on(answer.viewport(), data)
+    assert dropped == [["/tmp/a.txt", "/tmp/b c.md"]] * 3
     assert window.composer.text == "", "the paths are not written into the question"
 
 

@@ -46,7 +46,13 @@ class ExchangeWidget(QWidget):
     seed_chosen = Signal(object)
 
     def __init__(
-        self, theme: Theme, share: PaneShare, exchange: Exchange, parent: QWidget | None = None
+        self,
+        theme: Theme,
+        share: PaneShare,
+        exchange: Exchange,
+        parent: QWidget | None = None,
+        *,
+        is_last: bool = True,
     ) -> None:
         super().__init__(parent)
         self._theme = theme
@@ -72,7 +78,7 @@ class ExchangeWidget(QWidget):
         self.editor = ReplyEditor(theme, self._card)
         self.grip = PaneGrip(theme, self.tr("Width of the thinking pane"), self._card)
         self._connect()
-        self.show_exchange(exchange, is_last=True)
+        self.show_exchange(exchange, is_last=is_last)
 
     def _connect(self) -> None:
         self.bubble.edited.connect(self._on_edited)
@@ -85,7 +91,7 @@ class ExchangeWidget(QWidget):
         self.thinking.edit_requested.connect(self._on_edit_thinking)
         self.thinking.height_changed.connect(self.height_changed)
         self.editor.accepted.connect(self._on_reply_edited)
-        self.editor.opened_changed.connect(self._on_editor)
+        self.editor.opened_changed.connect(self.height_changed)
         self.answer.regenerate_requested.connect(self._on_regenerate)
         self.answer.continue_requested.connect(self._on_continue)
         self.answer.version_requested.connect(self._on_version)
@@ -192,12 +198,9 @@ class ExchangeWidget(QWidget):
     def is_in_use(self) -> bool:
         """Whether the reader opened, edits or has the focus in something that would be lost."""
         focus = QApplication.focusWidget()
-        return (
-            self.editor.is_open
-            or self.thinking.is_full_height
-            or self.bubble.is_opened
-            or (focus is not None and self.isAncestorOf(focus))
-        )
+        has_focus = focus is not None and self.isAncestorOf(focus)
+        edited = self.editor.is_open or self.bubble.is_opened
+        return has_focus or edited or self.thinking.is_full_height
 
     @property
     def is_behind(self) -> bool:
@@ -233,17 +236,14 @@ class ExchangeWidget(QWidget):
 
     def _show_prefilling(self, seconds: float) -> None:
         done, total = self._prefill
-        waited = wording.live_seconds(seconds)
         text, share = self._wait
-        if text:
-            self.answer.show_waiting(waited, text, share)
-        elif total:
+        if total and not text:
+            share = done / total
             text = self.tr("Reading the conversation: {done} of {total}").format(
                 done=wording.count(done), total=wording.tokens(total)
             )
-            self.answer.show_waiting(waited, text, done / total)
-        else:
-            self.answer.show_waiting(waited, self.tr("Reading the conversation"), None)
+        text = text or self.tr("Reading the conversation")
+        self.answer.show_waiting(wording.live_seconds(seconds), text, share)
 
     def _show_budget(self) -> None:
         budget = self._share.budget_tokens
@@ -366,9 +366,6 @@ class ExchangeWidget(QWidget):
 
     def _on_edit_thinking(self) -> None:
         self.editor.begin(Channel.THINKING, self.thinking.text)
-
-    def _on_editor(self) -> None:
-        self.height_changed.emit()
 
     def _on_reply_edited(
         self, channel: Channel, text: str, thinking_closed: bool, goes_on: bool

@@ -148,6 +148,7 @@ def test_streamed_token_by_token_it_looks_as_if_it_came_at_once(window):
         window.append_delta("streamed", Channel.ANSWER, scenes.RICH_ANSWER[start : start + 7], 2)
         body.flush()
     window.show_exchange(scenes.exchange("streamed", answer=scenes.RICH_ANSWER))
+    scenes.settle(window)
     assert shown(window, "streamed") == shown(window, "whole")
     whole = window.transcript.exchange_widget("whole").answer.body
     assert body.arrange(600) == whole.arrange(600)

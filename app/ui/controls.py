@@ -165,6 +165,12 @@ class ElidedLabel(QLabel):
         super().resizeEvent(event)
         self._elide()
 
+    def changeEvent(self, event: QEvent) -> None:
+        """Cut the text anew where a larger font needs more room."""
+        super().changeEvent(event)
+        if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange):
+            self._elide()
+
     def _elide(self) -> None:
         room = max(0, self.width())
         fits = not self._short or self.fontMetrics().horizontalAdvance(self._full) <= room

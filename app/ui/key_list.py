@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
@@ -10,6 +10,7 @@ from app.language import translate
 from app.ui.controls import TextButton, label
 from app.ui.shortcuts import KEYS, written
 from app.ui.theme import Theme
+from app.ui.window_place import centred_inside
 
 
 class KeyList(QWidget):
@@ -51,7 +52,9 @@ class KeyList(QWidget):
             QShortcut(QKeySequence(keys), self).activated.connect(self.close)
         theme.dress(self)
         wanted = body.sizeHint().height() + foot.sizeHint().height()
-        self.resize(metrics.wizard_min_width, min(wanted, over.height()))
+        size = QSize(metrics.wizard_min_width, min(wanted, over.height()))
+        room = over.screen().availableGeometry()
+        self.setGeometry(centred_inside(size, over.geometry(), room))
         close.setFocus()
 
     def _fill(self, grid: QGridLayout, gap: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from PySide6.QtWidgets import QTextEdit
 
+from app.ui.controls import ElidedLabel
 from tests.gui import scenes
 
 
@@ -41,3 +42,15 @@ def test_the_thinking_switch_shows_all_its_words(narrow):
     button = narrow.composer.thinking
     words = button.fontMetrics().horizontalAdvance(button.text())
     assert button.width() > words
+
+
+def test_a_short_form_takes_over_when_the_font_grows_and_the_place_does_not(qtbot, theme):
+    line = ElidedLabel("quiet")
+    qtbot.addWidget(line)
+    theme.dress(line)
+    line.set_full_text("for 12 s, 310 tokens", "for 12 s")
+    line.setFixedSize(line.sizeHint())
+    line.show()
+    assert line.text() == "for 12 s, 310 tokens"
+    theme.set_look("light", 24)
+    qtbot.waitUntil(lambda: line.text() == "for 12 s")

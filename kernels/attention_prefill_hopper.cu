@@ -261,6 +261,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, 1)
     const Block block(T, first_position);
     const Meeting meeting(shared + BARRIER_PLACE);
     const Copier copier;
+    let_next_kernel_start();
+    wait_for_previous_kernel();
     int k_pages[2];  // of the tile whose K is copied next; V follows a tile behind
     int v_pages[2];
     load_pages(v_pages, block_table_row, 0, block.positions);

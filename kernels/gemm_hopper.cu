@@ -23,7 +23,8 @@
 //               gate_up_hopper_64x128        64     128      128    99,328
 //               gate_up_hopper_128x256      128     256      256   197,632
 // Assumes     compute capability 9.0, compiled for sm_90a; T >= 1; N % TILE_N == 0, K % 64 == 0;
-//             HD = 128 (qkv); pointers 16-byte aligned; block_table_row has a page for each position
+//             HD = 128 (qkv); pointers 16-byte aligned; block_table_row has a page for each position;
+//             the kernel before, which may still run at the start, writes none of the weights
 // Numerics    sums in fp32 in the tensor core's order, runs repeat bit for bit; what follows is fp32
 //             and rounded to bf16 once. exp and the quotient of silu are the fast ones (2 ulp).
 // Source      multistage pipeline as in NVIDIA CUTLASS; SwiGLU: Shazeer 2020; RoPE: Su et al. 2021
@@ -93,19 +94,21 @@ struct WgmmaTile {
         using WeightCopier = SwizzledCopier<TILE_N, THREADS, TWO_PARTS ? TILE_N / 2 : TILE_N>;
         XCopier x_copier(x, place.first_t, T, K, place.first_k, 0);
         WeightCopier weight_copier(weight, place.first_n, N, K, place.first_k, place.second_jump);
-        int started = 0;
-        auto start_copy = [&] {
-            if (started < place.k_tiles) {
-                unsigned char* stage = shared + started % STAGES * STAGE_BYTES;
-                x_copier.start_next(stage);
-                weight_copier.start_next(stage + X_BYTES);
-            }
-            ++started;
-            cp_async_commit();
-        };
+        // The kernel before writes x, not the weights.
 #pragma unroll
         for (int stage = 0; stage < STAGES - 2; ++stage) {
-            start_copy();
+            if (stage < place.k_tiles) {
+                weight_copier.start_next(shared + stage * STAGE_BYTES + X_BYTES);
+            }
+        }
+        let_next_kernel_start();
+        wait_for_previous_kernel();
+#pragma unroll
+        for (int stage = 0; stage < STAGES - 2; ++stage) {
+            if (stage < place.k_tiles) {
+                x_copier.start_next(shared + stage * STAGE_BYTES);
+            }
+            cp_async_commit();
         }
         const int own_rows = threadIdx.x / 128 * 64 * ROW_BYTES;
         const unsigned long long x_operand = matrix_descriptor(shared + own_rows);
@@ -124,7 +127,12 @@ struct WgmmaTile {
                       advance(weight_operand, stage + k * 32), tile + k > 0);
             }
             wgmma_commit();
-            start_copy();
+            const int next = tile + STAGES - 2;
+            if (next < place.k_tiles) {
+                x_copier.start_next(shared + next % STAGES * STAGE_BYTES);
+                weight_copier.start_next(shared + next % STAGES * STAGE_BYTES + X_BYTES);
+            }
+            cp_async_commit();
             wgmma_wait<1>();
         }
         wgmma_wait<0>();

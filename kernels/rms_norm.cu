@@ -101,6 +101,8 @@ extern "C" __global__ void __launch_bounds__(128)
                       const float* __restrict__ parts, const bf16* __restrict__ weight, int T,
                       int part_count, int first_row) {
     __shared__ float scratch[WARP];
+    let_next_kernel_start();
+    wait_for_previous_kernel();
     const size_t place = static_cast<size_t>(first_row + blockIdx.x) * E;
     NormRow<128> row;
     row.load(hidden + place);

@@ -41,12 +41,7 @@ class DependentLaunch:
             from cuda.bindings import driver
 
             self._driver = driver
-            attribute = driver.CUlaunchAttribute()
-            attribute.id = (
-                driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
-            )
-            attribute.value.programmaticStreamSerializationAllowed = 1
-            self._attributes = [attribute]
+            self._attributes = _attributes(driver)
 
     def __call__(
         self,
@@ -77,6 +72,45 @@ class DependentLaunch:
         (code,) = self._driver.cuLaunchKernelEx(config, function, (values, types), 0)
         if int(code) != 0:
             raise DeviceLost(f"cuLaunchKernelEx: {code}")
+
+
+class OverlappingLaunch:
+    """A dependent launch whose shape is laid out once; its arguments lie in memory already."""
+
+    def __init__(self, function: int, threads: int, shared_bytes: int) -> None:
+        """Prepare the launch of a CUfunction."""
+        from cuda.bindings import driver
+
+        self._driver = driver
+        self._function = driver.CUfunction(function)
+        self._config = driver.CUlaunchConfig()
+        self._config.blockDimX, self._config.blockDimY, self._config.blockDimZ = threads, 1, 1
+        self._config.sharedMemBytes = shared_bytes
+        self._attributes = _attributes(driver)
+        self._config.attrs = self._attributes
+        self._config.numAttrs = len(self._attributes)
+        self._stream_pointer = 0
+
+    def __call__(self, grid: tuple[int, int, int], stream_pointer: int, parameters: int) -> None:
+        """Launch with the arguments whose addresses lie at `parameters`.
+
+        Raises:
+            DeviceLost: the driver refused the launch.
+        """
+        config = self._config
+        config.gridDimX, config.gridDimY, config.gridDimZ = grid
+        if stream_pointer != self._stream_pointer:
+            config.hStream = self._stream_pointer = stream_pointer
+        (code,) = self._driver.cuLaunchKernelEx(config, self._function, parameters, 0)
+        if int(code) != 0:
+            raise DeviceLost(f"cuLaunchKernelEx: {code}")
+
+
+def _attributes(driver: Any) -> list[Any]:  # noqa: ANN401
+    attribute = driver.CUlaunchAttribute()
+    attribute.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+    attribute.value.programmaticStreamSerializationAllowed = 1
+    return [attribute]
 
 
 def _parameter(argument: Any) -> tuple[int, Any]:  # noqa: ANN401

@@ -160,11 +160,14 @@ class HopperPrefill:
         return [tile for tile in (SMALL, LARGE) if columns % tile.columns == 0]
 
     def _norm_launch(
-        self, weight: DeviceArray, parts: SharedArgument, first_row: SharedArgument
+        self,
+        weight: DeviceArray,
+        parts: SharedArgument,
+        first_row: SharedArgument,
     ) -> PreparedLaunch:
         kernel = self._library.kernel("rms_norm", "rms_norm_add_bf16")
         arguments = (self._norm, self._hidden, self._sums, weight, self._rows, parts, first_row)
-        return PreparedLaunch(kernel, 128, 0, arguments)
+        return PreparedLaunch(kernel, 128, 0, arguments, self._device)
 
     def _gemm_kernel(
         self, kind: str, tile: Tile, arguments: list[DeviceArray | SharedArgument]
@@ -175,7 +178,7 @@ class HopperPrefill:
             tile.shared_bytes,
             architecture=ARCHITECTURE,
         )
-        return PreparedLaunch(kernel, tile.threads, tile.shared_bytes, arguments)
+        return PreparedLaunch(kernel, tile.threads, tile.shared_bytes, arguments, self._device)
 
     def _qkv_launch(
         self, tile: Tile, layer: LayerWeights, pools: tuple[DeviceArray, DeviceArray]
@@ -197,7 +200,9 @@ class HopperPrefill:
             *(self._attention, self._q, *pools),
             *(self._block_table_row, self._rows, self._first_position),
         )
-        return PreparedLaunch(kernel, _ATTENTION_THREADS, _ATTENTION_SHARED_BYTES, arguments)
+        return PreparedLaunch(
+            *(kernel, _ATTENTION_THREADS, _ATTENTION_SHARED_BYTES, arguments, self._device)
+        )
 
     def _product_launch(self, x: DeviceArray, weight: DeviceArray) -> PreparedLaunch:
         n, k = weight.shape

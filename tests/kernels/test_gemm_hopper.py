@@ -227,7 +227,7 @@ def plant(old, new):
     [
         ("tile + k > 0", "k > 0"),
         ("chunk ^ row % 8", "chunk"),
-        ("stage < STAGES - 2; ++stage", "stage < STAGES - 1; ++stage"),
+        ("next = tile + STAGES - 2", "next = tile + STAGES - 1"),
         ("wgmma_wait<0>();\n        settle", "settle"),
         ("cp_async_wait<STAGES - 3>()", "cp_async_wait<STAGES - 2>()"),
     ],

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from app.conversation import ReplyStatus
+from app.settings import with_value
+from engine.api import FinishReason
 from tests.app.fakes import Desk
 
 
@@ -74,3 +76,21 @@ def test_a_chat_that_was_deleted_on_its_way_into_the_window_does_not_come(desk):
     desk.chats.on_delete(first)
     let_the_store_answer(desk)
     assert questions(desk) == ["Two?"]
+
+
+def test_settings_changed_while_it_answers_count_from_the_next_question(desk):
+    desk.chat.on_submitted("One?")
+    running = desk.request
+    changed = desk.settings.settings
+    for name, value in (("temperature", 1.9), ("top_k", 7), ("max_new_tokens", 5), ("seed", 3)):
+        changed = with_value(changed, name, value)
+        desk.settings.on_settings_changed(changed)
+    desk.say("Hm. ", "One.")
+    desk.chat.on_stop()
+    assert desk.control.cancelled, "Stop is not stuck"
+    desk.finish(FinishReason.CANCELLED)
+    assert desk.request is running
+    desk.chat.on_submitted("Two?")
+    request = desk.request
+    assert (request.sampling.temperature, request.sampling.top_k) == (1.9, 7)
+    assert (request.sampling.seed, request.max_new_tokens) == (3, 5)

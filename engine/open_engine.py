@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from engine.api import Engine, MemoryPlan
@@ -46,12 +47,14 @@ def open_engine(
     """
     _check_device(device)
     files = open_model(Path(path))
-    tokenizer = _open_tokenizer(files)
     capacity_tokens = min(capacity_tokens, max_sequences * files.config.max_position_embeddings)
     if max_sequences < 1 or capacity_tokens // max_sequences < 2:
         raise BadRequest("context length", capacity_tokens, "2 tokens or more per sequence")
-    backend = _open_backend(files, device, capacity_tokens, max_sequences, kernel_cache_dir)
-    return TextEngine(backend, tokenizer, files.name, dump=dump)
+    # Side by side: finding a GPU is waiting for its driver, building a tokenizer is computing.
+    with ThreadPoolExecutor(1, "tokenizer") as pool:
+        tokenizer = pool.submit(_open_tokenizer, files)
+        backend = _open_backend(files, device, capacity_tokens, max_sequences, kernel_cache_dir)
+        return TextEngine(backend, tokenizer.result(), files.name, dump=dump)
 
 
 def describe_memory(path: str | Path, capacity_tokens: int, device: str) -> MemoryPlan:

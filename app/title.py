@@ -9,10 +9,15 @@ MAX_CHARACTERS = 60
 _MARKUP_AT_START = re.compile(r"^(?:[#>*+\-]+|```\w*|\d+[.)])\s+|^```\w*$")
 
 
+_FILE = re.compile(r'^File "(.+)":$')
+"""How a file stands in a question (`app.attached_file.fenced`); its name alone is the title."""
+
+
 def title_from_question(question: str) -> str:
     """The first line that says something, without markup, cut at a word; "" for blank text."""
     for line in question.splitlines():
         text = " ".join(_MARKUP_AT_START.sub("", line.strip()).split())
+        text = _FILE.sub(r"\1", text)
         # Control and direction characters could disguise the list entry; the joiner of emoji stays.
         text = "".join(c for c in text if c.isprintable() or c == "\u200d")
         if text:

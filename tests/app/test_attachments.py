@@ -73,7 +73,7 @@ def test_a_file_can_be_sent_without_a_word(desk, attachments, tmp_path):
     attachments.on_files_dropped([file_of(tmp_path, "notes.txt", "Some notes.")])
     attachments.on_submitted("")
     assert desk.request.messages[0].text.startswith('File "notes.txt":')
-    assert desk.chats.shown.title == 'File "notes.txt":'
+    assert desk.chats.shown.title == "notes.txt"
 
 
 def test_a_file_can_be_taken_out_again(desk, attachments, tmp_path):

@@ -60,6 +60,15 @@ def test_a_whole_reply_passes_through_every_state_and_is_stored(desk):
     assert desk.view.summaries[0].title == "What is 2 + 2?"
 
 
+def test_the_title_comes_from_the_question_and_never_holds_thinking(desk):
+    desk.chat.on_submitted("<think>Plan</think> a trip")
+    desk.say("Secretly I wonder. ", "")
+    assert [s.title for s in desk.view.summaries] == ["<think>Plan</think> a trip"]
+    desk.say("", "Go.")
+    desk.finish()
+    assert desk.store.conversation(desk.chats.shown_id).title == "<think>Plan</think> a trip"
+
+
 @pytest.mark.parametrize("text", ["", "   ", "\n\n\t"])
 def test_blank_questions_are_not_sent(desk, text):
     desk.chat.on_submitted(text)

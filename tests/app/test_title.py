@@ -18,6 +18,8 @@ from app.title import MAX_CHARACTERS, title_from_question
         ("#hashtag", "#hashtag"),
         ("a\x00b\u202ec\td", "abc d"),
         ("👨‍👩‍👧 family", "👨‍👩‍👧 family"),
+        ('File "notes.txt":\n\n```\ntext\n```', "notes.txt"),
+        ('What is in it?\n\nFile "notes.txt":', "What is in it?"),
         ("", ""),
         (" \n\t", ""),
     ],

@@ -131,12 +131,21 @@ def test_delete_offers_undo(window, qtbot):
     assert not window.chats.undo_bar.isVisible()
 
 
-def test_backspace_deletes_no_chat(window, qtbot):
+def test_no_key_but_del_deletes_a_chat(window, qtbot):
     deleted = []
     window.delete_requested.connect(deleted.append)
-    select(window, "Regex for dates")
-    qtbot.keyClick(window.chats.list, Qt.Key.Key_Backspace)
+    keys = [Qt.Key(code) for code in range(Qt.Key.Key_Space, Qt.Key.Key_AsciiTilde)]
+    keys += [Qt.Key.Key_Backspace, Qt.Key.Key_Insert, Qt.Key.Key_Home, Qt.Key.Key_PageDown]
+    for modifier in (Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.ShiftModifier):
+        for key in keys:
+            select(window, "Regex for dates")
+            window.chats.list.setFocus()
+            qtbot.keyClick(window.chats.list, key, modifier)
     assert deleted == []
+    select(window, "Regex for dates")
+    qtbot.keyClick(window.chats.list, Qt.Key.Key_Delete)
+    assert deleted == ["c5"]
+    assert window.chats.undo_bar.isVisible(), "and that can be taken back"
 
 
 def test_search_is_told_after_a_pause_and_an_empty_result_says_so(window, qtbot):

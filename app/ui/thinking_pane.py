@@ -59,6 +59,8 @@ class ThinkingPane(QWidget):
         self._height_button.hide()
         self._empty = label(self.tr("Did not think"), "quiet", self)
         self._empty.hide()
+        # A larger font needs more room in the header, in a part of the same size.
+        theme.changed.connect(self._place)
 
     @property
     def text(self) -> str:

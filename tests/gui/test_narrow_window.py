@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtWidgets import QTextEdit
+from PySide6.QtWidgets import QLabel, QTextEdit
 
+from app.settings import with_value
 from app.ui.controls import ElidedLabel
 from tests.gui import scenes
 
@@ -54,3 +55,15 @@ def test_a_short_form_takes_over_when_the_font_grows_and_the_place_does_not(qtbo
     assert line.text() == "for 12 s, 310 tokens"
     theme.set_look("light", 24)
     qtbot.waitUntil(lambda: line.text() == "for 12 s")
+
+
+@pytest.mark.parametrize("size", [16, 18, 22, 28])
+def test_the_words_above_the_thinking_are_whole_at_every_font_size(window, size):
+    # Short texts: the exchange has its least height before and after.
+    short = scenes.reply(thinking="Hm.", answer="Yes.")
+    scenes.show_chat(window, scenes.exchange("e1", replies=(short,)))
+    scenes.settle(window)
+    window.show_settings(with_value(window.settings, "font_size", size))
+    pane = window.transcript.exchange_widget("e1").thinking
+    title = next(each for each in pane.findChildren(QLabel) if each.text() == "Thought")
+    assert title.width() >= title.sizeHint().width()

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 from app.attached_file import (
     AttachedFile,
@@ -21,7 +22,6 @@ from app.attached_file import (
 from app.chat_controller import ChatPorts
 from app.chat_view import Attachment, ChatView, Notice
 from app.conversation_list import clean_text
-from app.engine_events import EnginePort
 from app.language import translate
 from app.settings_controller import Jobs
 from engine.api import ChatMessage, Role
@@ -29,6 +29,14 @@ from engine.api import ChatMessage, Role
 MAX_FILES = 10
 MAX_QUESTION_CHARS = 1_000_000
 """Of all files together; more is refused before it slows anything down."""
+
+
+class TokenCounter(Protocol):
+    """An engine, or the thread that has one."""
+
+    def count_tokens(self, messages: Sequence[ChatMessage]) -> int | None:
+        """Tokens of a conversation; None where no model is loaded."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,20 +164,22 @@ def bad_attachment_text(error: BadAttachment) -> str:
             return text.format(name=error.name)
 
 
-def _read(path: Path, engine: EnginePort) -> _Held | BadAttachment:
+def _read(path: Path, engine: TokenCounter) -> _Held | BadAttachment:
     try:
         file = read_attachment(path)
     except BadAttachment as error:
         return error
     file = replace(file, text=clean_text(file.text))
-    return _Held(file, _count(file, engine))
+    return _Held(file, count_tokens_of(file, engine))
 
 
-def _count_all(files: Sequence[AttachedFile], engine: EnginePort) -> dict[AttachedFile, int | None]:
-    return {file: _count(file, engine) for file in files}
+def _count_all(
+    files: Sequence[AttachedFile], engine: TokenCounter
+) -> dict[AttachedFile, int | None]:
+    return {file: count_tokens_of(file, engine) for file in files}
 
 
-def _count(file: AttachedFile, engine: EnginePort) -> int | None:
+def count_tokens_of(file: AttachedFile, engine: TokenCounter) -> int | None:
     """Tokens that the file adds to a question, by the tokenizer of the loaded model."""
     whole = engine.count_tokens([ChatMessage(Role.USER, f"\n\n{fenced(file)}")])
     alone = engine.count_tokens([ChatMessage(Role.USER, "")])

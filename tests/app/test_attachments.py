@@ -19,12 +19,15 @@ from app.attached_file import (
     question_with,
     read_attachment,
 )
-from app.attachments import MAX_FILES, Attachments
+from app.attachments import MAX_FILES, Attachments, count_tokens_of
 from app.chat_view import Attachment
 from app.engine_events import ModelLoaded
-from engine.api import ChatMessage, Role
+from engine.api import ChatMessage, GenerationControl, Role
+from engine.open_engine import open_engine
 from engine.scripted_engine import scripted_info
 from tests.app.fakes import Desk
+
+RESOURCES = Path(__file__).resolve().parents[2] / "resources"
 
 
 @pytest.fixture
@@ -234,3 +237,18 @@ def test_coloured_logs_are_text(tmp_path):
 
 def test_a_question_without_files_is_left_alone():
     assert question_with("  as it is ", []) == "  as it is "
+
+
+def test_the_count_is_what_the_question_grows_by_in_a_real_tokenizer():
+    engine = open_engine(RESOURCES / "demo_model", "cpu", 512)
+    try:
+        for _ in engine.load(GenerationControl()):
+            pass
+        file = AttachedFile("notes.txt", "What is 17 + 25? 天空 😀\n" * 5)
+        alone, whole = (
+            engine.count_tokens([ChatMessage(Role.USER, question_with("Read this.", files))])
+            for files in ([], [file])
+        )
+        assert count_tokens_of(file, engine) == whole - alone
+    finally:
+        engine.close()

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from engine.bench import machine
-from engine.bench.accuracy import CAPACITY_TOKENS, Accuracy, compare, load
+from engine.bench.accuracy import CAPACITY_TOKENS, PASSAGE, Accuracy, compare, load
 from engine.bench.replies import SAMPLING
 from engine.bench.result import BenchError, Row
 from engine.bench.speed import DECODE_TOKENS, Costs, Limits, Speeds, switch_interval
@@ -84,7 +84,10 @@ class Session:
             BenchError: nothing can be timed.
         """
         began_s = time.perf_counter()
-        on_gpu = self.device == "cuda" or (self.device is None and cuda_is_usable())
+        on_gpu = self.device != "cpu" and cuda_is_usable()
+        if self.device == "cuda" and not on_gpu:
+            message = "no usable NVIDIA GPU was found, or CuPy is not installed"
+            raise BenchError(message)
         files = open_model(self.model)
         facts = self._facts(files, on_gpu)
         limits = _cuda_limits(files) if on_gpu else _cpu_limits()
@@ -93,7 +96,7 @@ class Session:
             "products_tera_per_s": round((limits.products_per_s or 0) / 1e12, 1) or None,
         }
         self.say(f"{facts['device']}: {facts['limits']}")
-        accuracy = _accuracy(files, on_gpu)
+        accuracy = _accuracy(files, _tokenizer(files).encode(PASSAGE), on_gpu)
         self.say(f"accuracy {'holds' if accuracy.holds else 'FAILS'}: {accuracy.as_json()}")
         rows: list[Row] = []
         if accuracy.holds:
@@ -106,10 +109,6 @@ class Session:
         return Result(facts, accuracy, rows, self.left_out, str(facts["device"]))
 
     def _facts(self, files: ModelFiles, on_gpu: bool) -> dict[str, object]:
-        tokenizer = (
-            Tokenizer.from_folder(files.path) if files.gguf is None
-            else Tokenizer.from_gguf(files.gguf)
-        )  # fmt: skip
         facts: dict[str, object] = {
             "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
             "host": machine.host(),
@@ -117,7 +116,7 @@ class Session:
                 "name": files.name,
                 "layers": files.config.num_hidden_layers,
                 "weight_bytes_per_token": _costs(files, on_gpu).weight_bytes,
-                "tokenizer_ids": tokenizer.vocab_size,
+                "tokenizer_ids": _tokenizer(files).vocab_size,
             },
             "sampling": {
                 "temperature": SAMPLING.temperature,
@@ -195,19 +194,25 @@ def _costs(files: ModelFiles, on_gpu: bool) -> Costs:
     return Costs.of(files.config, 2 if on_gpu or cpu_weight_dtype(files) == "bfloat16" else 4)
 
 
-def _accuracy(files: ModelFiles, on_gpu: bool) -> Accuracy:
+def _tokenizer(files: ModelFiles) -> Tokenizer:
+    if files.gguf is not None:
+        return Tokenizer.from_gguf(files.gguf)
+    return Tokenizer.from_folder(files.path)
+
+
+def _accuracy(files: ModelFiles, passage: list[int], on_gpu: bool) -> Accuracy:
     reference = CpuBackend(files, CAPACITY_TOKENS)
     load(reference)
     if not on_gpu:
         timed = CpuBackend(files, CAPACITY_TOKENS)
         load(timed)
-        return compare(timed, reference, files.config.vocab_size)
+        return compare(timed, reference, passage)
     from engine.cuda.cuda_backend import CudaBackend
 
     device = CudaBackend(files, CAPACITY_TOKENS)
     load(device)
     try:
-        return compare(device, reference, files.config.vocab_size)
+        return compare(device, reference, passage)
     finally:
         device.close()
 

@@ -10,7 +10,7 @@ import pytest
 from engine.api import GenerationStats
 from engine.bench import __main__ as bench
 from engine.bench import machine, replies, session, speed
-from engine.bench.accuracy import Accuracy, compare, load
+from engine.bench.accuracy import PASSAGE, Accuracy, compare, load
 from engine.bench.random_model import shape_config
 from engine.bench.replies import long_reply, prompt_of, timed_reply
 from engine.bench.result import BenchError, Row
@@ -226,7 +226,7 @@ def backends(tiny):
     pair = CpuBackend(files, 128), CpuBackend(files, 128)
     for backend in pair:
         load(backend)
-    return (*pair, files.config.vocab_size)
+    return (*pair, Tokenizer.from_folder(tiny).encode(PASSAGE))
 
 
 def test_the_same_numbers_hold(backends):
@@ -239,16 +239,16 @@ def test_the_same_numbers_hold(backends):
 
 @pytest.mark.parametrize("block", ["input_layernorm", "q_norm", "post_attention_layernorm"])
 def test_a_wrong_weight_does_not_hold(backends, block):
-    device, reference, vocab_size = backends
+    device, reference, passage = backends
     weight = getattr(device._model._weights.layers[1], block)
     weight *= -1
-    accuracy = compare(device, reference, vocab_size)
+    accuracy = compare(device, reference, passage)
     assert not accuracy.holds
     assert accuracy.as_json()["holds"] is False
 
 
 def test_an_error_of_the_decode_steps_alone_does_not_hold(backends):
-    device, reference, vocab_size = backends
+    device, reference, passage = backends
     decode = device.decode
 
     def off(slots, steps, stop_token_ids):
@@ -256,7 +256,7 @@ def test_an_error_of_the_decode_steps_alone_does_not_hold(backends):
         return {0: [replace(token, logprob=token.logprob - 0.9) for token in tokens]}
 
     device.decode = off
-    accuracy = compare(device, reference, vocab_size)
+    accuracy = compare(device, reference, passage)
     assert accuracy.mean_prefill < 0.001
     assert not accuracy.holds
 
@@ -305,6 +305,12 @@ def test_no_speed_is_written_where_the_numbers_are_wrong(tiny, tmp_path, monkeyp
 def test_what_goes_wrong_is_one_line_and_an_exit_code(tmp_path, capsys):
     assert bench.main(["--model", str(tmp_path / "none"), "--device", "cpu"]) == bench.EXIT_FAILED
     assert capsys.readouterr().err.startswith("error: ")
+
+
+def test_a_gpu_that_is_not_there_is_one_line(tiny, monkeypatch, capsys):
+    monkeypatch.setattr(session, "cuda_is_usable", lambda: False)
+    assert bench.main(["--model", str(tiny), "--device", "cuda"]) == bench.EXIT_FAILED
+    assert "no usable NVIDIA GPU" in capsys.readouterr().err
 
 
 def test_starts_are_timed_in_processes_of_their_own(tiny, tmp_path):

@@ -1,4 +1,4 @@
-"""What of an open text is held back for a moment: half a sign, half a formula, half a fence."""
+"""What of an open text is held back for a moment: half a sign, a formula, a line."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ _DISPLAY_END = re.compile(r"(?:\$\$|\\\])[ ]*$")
 _BRACKET = re.compile(r"\\(?:\((?:(?!\\\)).)*|\[(?:(?!\\\]).)*)$")
 _DOLLAR = re.compile(r"(?<![\\$])\$(?!\$)")
 _TWO_DOLLARS = re.compile(r"(?<!\\)\$\$")
+_ONLY_MARKS = re.compile(r"[ >]*(?:[-*+_=~`#>]{1,3}|\d{1,3}[.)]?|[-*+] \[[ xX]?\]?)? *$")
+_DELIMITERS = re.compile(r"[ |:-]*$")
 _BACKSLASH = re.compile(r"(?<!\\)\\$")
 _BEGINS_FORMULA = re.compile(r"\$(?![\s\d])(?!.*\s[A-Za-z]{3})")
 
@@ -49,6 +51,23 @@ def without_half_formula(text: str) -> str:
     if not begins or len(line) - min(begins) > MAX_HELD_CHARS:
         return text
     return text[: line_start + min(begins)]
+
+
+def without_half_line(text: str) -> str:
+    """The text without a last line that does not yet say what it is: a mark of a list, a heading,
+    a rule or a fence; or the first line of a table, until its second one is there.
+
+    "Words" and "-" below would be a heading until the list that it begins has its first letter.
+    """
+    lines = text.split("\n")
+    if _ONLY_MARKS.match(lines[-1]):
+        lines.pop()
+    rows = 0
+    while rows < min(3, len(lines)) and lines[-1 - rows].lstrip(" >").startswith("|"):
+        rows += 1
+    if rows == 1 or (rows == 2 and _DELIMITERS.match(lines[-1]) and not text.endswith("\n")):
+        del lines[-rows:]
+    return "\n".join(lines)
 
 
 def without_half_fence(text: str, fence: str) -> str:

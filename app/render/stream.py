@@ -13,6 +13,7 @@ from app.render.blocks import Block, Paragraph, Span
 from app.render.half_done import (
     without_half_fence,
     without_half_formula,
+    without_half_line,
     without_half_sign,
 )
 from app.render.markdown import MAX_MARKDOWN_CHARS, open_fence, parse_markdown
@@ -179,7 +180,7 @@ class MarkdownStream:
             if code is not None:
                 return (replace(code, closed=False),)
         else:
-            tail = without_half_formula(tail)
+            tail = without_half_line(without_half_formula(tail))
         if len(tail) > MAX_TAIL_CHARS:
             return (Paragraph((Span(with_visible_controls(tail)),)),)
         return parse_markdown(tail) if tail.strip() else ()

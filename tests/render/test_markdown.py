@@ -393,6 +393,30 @@ def test_prices_and_variables_are_not_held_back(text):
     assert tail_text(stream) == text
 
 
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("Words:\n- one\n- two", {Paragraph, Listing}),
+        ("Words:\n1. one\n2. two", {Paragraph, Listing}),
+        ("Words:\n- [ ] one\n- [x] two", {Paragraph, Listing}),
+        ("Words\n\n## Head\n\nmore", {Paragraph, Heading}),
+        ("Words\n\n---\n\nmore", {Paragraph, Rule}),
+        ("Words\n\n> quote", {Paragraph, Quote}),
+        ("| a | b |\n| --- | :-: |\n| 1 | 2 |", {Table}),
+        ("Words\n| a |\n| - |\n| 1 |", {Paragraph, Table}),
+        ("Words\n```py\nx\n```", {Paragraph, Code}),
+    ],
+)
+def test_no_frame_takes_the_beginning_of_a_block_for_something_else(text, kinds):
+    stream = MarkdownStream()
+    for char in text:
+        stream.append(char)
+        closed, tail = stream.take()
+        assert {type(block) for block in (*closed, *tail)} <= kinds
+        words = [span.text for b in tail if isinstance(b, Paragraph) for span in b.spans]
+        assert not [each for each in words if set(each) & set("|#`>-[")]
+
+
 def test_a_closing_fence_is_not_shown_as_code_while_it_comes():
     stream = MarkdownStream()
     stream.append("```py title\nx = 1\n")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from PySide6.QtWidgets import QLabel, QTextEdit
 
@@ -61,7 +63,7 @@ def test_a_short_form_takes_over_when_the_font_grows_and_the_place_does_not(qtbo
 def test_the_words_above_the_thinking_are_whole_at_every_font_size(window, size):
     # Short texts: the exchange has its least height before and after.
     short = scenes.reply(thinking="Hm.", answer="Yes.")
-    scenes.show_chat(window, scenes.exchange("e1", replies=(short,)))
+    scenes.show_chat(window, replace(scenes.exchange("e1"), replies=(short,)))
     scenes.settle(window)
     window.show_settings(with_value(window.settings, "font_size", size))
     pane = window.transcript.exchange_widget("e1").thinking

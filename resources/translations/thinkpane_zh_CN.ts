@@ -1400,10 +1400,6 @@
 <context>
     <name>ReplyEditor</name>
     <message>
-        <source>Cancel</source>
-        <translation>取消</translation>
-    </message>
-    <message>
         <source>Edit the answer</source>
         <translation>编辑回答</translation>
     </message>
@@ -1434,10 +1430,6 @@
     <message>
         <source>Continue thinking</source>
         <translation>继续思考</translation>
-    </message>
-    <message>
-        <source>{action} (Ctrl+Enter)</source>
-        <translation>{action}（Ctrl+Enter）</translation>
     </message>
 </context>
 <context>
@@ -2663,6 +2655,17 @@
     <message>
         <source>Progress</source>
         <translation>进度</translation>
+    </message>
+</context>
+<context>
+    <name>_Form</name>
+    <message>
+        <source>Cancel</source>
+        <translation type="unfinished">取消</translation>
+    </message>
+    <message>
+        <source>{action} (Ctrl+Enter)</source>
+        <translation type="unfinished">{action}（Ctrl+Enter）</translation>
     </message>
 </context>
 <context>

@@ -2661,11 +2661,11 @@
     <name>_Form</name>
     <message>
         <source>Cancel</source>
-        <translation type="unfinished">取消</translation>
+        <translation>取消</translation>
     </message>
     <message>
         <source>{action} (Ctrl+Enter)</source>
-        <translation type="unfinished">{action}（Ctrl+Enter）</translation>
+        <translation>{action}（Ctrl+Enter）</translation>
     </message>
 </context>
 <context>

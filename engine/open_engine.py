@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -121,6 +122,9 @@ def _open_backend(
 def _open_cuda(
     files: ModelFiles, capacity_tokens: int, max_sequences: int, kernel_cache_dir: Path | None
 ) -> Backend:
+    if kernel_cache_dir is not None:
+        # CuPy looks at it once, while it is imported.
+        os.environ["CUPY_CACHE_DIR"] = str(kernel_cache_dir)
     try:
         from engine.cuda.cuda_backend import CudaBackend
     except ModuleNotFoundError as error:

@@ -12,6 +12,7 @@ import pytest
 from engine.api import Detail, GenerationControl, SamplingParams
 from engine.errors import DeviceLost, KernelCompileError, LoadCancelled
 from engine.models.model_files import open_model
+from engine.open_engine import open_engine
 from tests.engine.models.tiny_model import make_tiny_model
 from tests.kernels.emulated_device import EmulatedGpu, emulated_cupy
 
@@ -156,6 +157,25 @@ def test_cancel_is_seen_between_kernels(gpu, tiny):
     with pytest.raises(LoadCancelled):
         next(events)
     assert gpu.allocated_bytes == 0
+
+
+class ImportWitness:
+    """Stands in sys.meta_path and notes the cache folder when the backend is imported."""
+
+    def __init__(self):
+        self.seen = []
+
+    def find_spec(self, name, path=None, target=None):
+        if name == "engine.cuda.cuda_backend":
+            self.seen.append(os.environ["CUPY_CACHE_DIR"])
+
+
+def test_the_cache_folder_is_set_before_cupy_is_imported(gpu, tiny, tmp_path, monkeypatch):
+    witness = ImportWitness()
+    monkeypatch.setattr(sys, "meta_path", [witness, *sys.meta_path])
+    monkeypatch.setenv("CUPY_CACHE_DIR", "elsewhere")
+    open_engine(tiny, "cuda", 128, kernel_cache_dir=tmp_path)
+    assert witness.seen == [str(tmp_path)]
 
 
 # --- architectures with features of their own: NVRTC is called directly

@@ -26,6 +26,7 @@ from engine.api import Channel
 FLUSH_MS = 40
 MOST_FLUSH_MS = 250
 DRAW_MS = 12
+CATCH_UP_MS = 4
 TICK_MS = 100
 MOST_BUILT = 24
 """From this number on, exchanges that are far from the reader give their widgets back."""
@@ -72,7 +73,7 @@ class TranscriptView(QScrollArea):
         self._flush_timer = self._timer(FLUSH_MS, self._on_flush)
         self._tick_timer = self._timer(TICK_MS, self._on_tick)
         self._build_timer = self._timer(0, self._on_build)
-        self._arrange_timer = self._timer(0, self._on_arrange)
+        self._arrange_timer = self._timer(0, self._arrange)
         self._arrange_timer.setSingleShot(True)
         self.verticalScrollBar().valueChanged.connect(self._on_scrolled)
         self.verticalScrollBar().rangeChanged.connect(self._update_jump)
@@ -338,9 +339,6 @@ class TranscriptView(QScrollArea):
         if not self._arranging:
             self._arrange_timer.start()
 
-    def _on_arrange(self) -> None:
-        self._arrange()
-
     def _on_flush(self) -> None:
         began = QElapsedTimer()
         began.start()
@@ -351,8 +349,10 @@ class TranscriptView(QScrollArea):
         if self._arrange_timer.isActive():
             self._arrange()
         # A window that needs long to draw draws less often: there is time for keys and the engine.
-        self._flush_timer.setInterval(min(MOST_FLUSH_MS, max(FLUSH_MS, 3 * began.elapsed())))
-        if self._state is ChatState.IDLE and not self.is_behind:
+        interval = min(MOST_FLUSH_MS, max(FLUSH_MS, 3 * began.elapsed()))
+        idle = self._state is ChatState.IDLE
+        self._flush_timer.setInterval(CATCH_UP_MS if idle else interval)
+        if idle and not self.is_behind:
             self._flush_timer.stop()
 
     def _on_tick(self) -> None:

@@ -84,3 +84,65 @@ def test_a_saved_preset_serves_the_next_chats(runner: Runner) -> None:
     assert app.window.settings.temperature == 1.5
     assert app.window.settings_panel.presets.button.text() == "Wild"
     assert app.window.settings_panel.presets.changes.isHidden()
+
+
+def test_thinking_that_is_switched_off_stays_off_in_what_the_model_is_sent(runner: Runner) -> None:
+    """LM#2274, LM#1933: a switch without effect, or one that flips back after a turn."""
+    app = runner.start()
+    asked = runner.engine.requests
+    app.window.composer.thinking.click()
+    for number in range(3):
+        ask(runner, app, f"Question {number}?")
+    chat = app.chats.shown_id
+    runner.close(app)
+    again = runner.start()
+    after = runner.engine.requests
+    runner.wait(lambda: again.chats.shown_id == chat)
+    ask(runner, again, "And now?")
+    sent = [*asked, *after]
+    assert [request.thinking.enabled for request in sent] == [False] * 4
+    assert not again.window.composer.thinking.isChecked()
+
+
+def test_zero_reaches_the_model_as_zero(runner: Runner) -> None:
+    app = runner.start()
+    for name, value in (("temperature", 0.0), ("seed", 0), ("top_k", 0), ("min_p", 0.0)):
+        change(app, name, value)
+    change(app, "thinking_budget_tokens", 0)
+    ask(runner, app, "Zero?")
+    sent = runner.engine.requests[0]
+    assert (sent.sampling.temperature, sent.sampling.seed, sent.sampling.top_k) == (0.0, 0, 0)
+    assert sent.thinking.budget_tokens == 0
+
+
+def test_hidden_thinking_stays_hidden_after_a_restart(runner: Runner) -> None:
+    """unsloth#8370: who does not want to see it does not see it again."""
+    app = runner.start()
+    app.window.toggle_thinking()
+    runner.close(app)
+    again = runner.start()
+    ask(runner, again, "Quietly?")
+    exchange = again.chats.shown.exchanges[-1]
+    pane = again.window.transcript.exchange_widget(exchange.exchange_id).thinking
+    assert pane.text  # it thought
+    assert not pane.view.isVisible()
+
+
+def test_an_unsent_question_survives_settings_another_chat_and_a_restart(runner: Runner) -> None:
+    """ollama#12762: opening the settings wiped it."""
+    app = runner.start()
+    first = ask(runner, app, "One?")
+    app.window.composer.edit.setPlainText("half a question")
+    app.window.panels.toggle("right")
+    change(app, "theme", "dark")
+    change(app, "temperature", 1.1)
+    app.window.panels.toggle("right")
+    assert app.window.composer.text == "half a question"
+    app.window.chats.new_chat_requested.emit()
+    assert app.window.composer.text == ""
+    open_chat(runner, app, first)
+    assert app.window.composer.text == "half a question"
+    runner.close(app)
+    again = runner.start()
+    runner.wait(lambda: again.chats.shown_id == first)
+    assert again.window.composer.text == "half a question"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from engine.api import (
     Channel,
@@ -19,6 +20,20 @@ from engine.backend import SampledToken
 from engine.stop_texts import StopTextFilter
 from engine.text.thinking_splitter import Piece, ThinkingSplitter, ThinkingState
 from engine.text.tokenizer import Tokenizer
+
+
+@dataclass(slots=True)
+class _Told:
+    """Text of one channel in the order in which it came, and the tokens behind it."""
+
+    channel: Channel
+    texts: list[str] = field(default_factory=list)
+    tokens: list[TokenInfo | None] = field(default_factory=list)
+
+    def as_delta(self, request_id: str) -> Delta:
+        """All of it as one event."""
+        infos = tuple(info for info in self.tokens if info is not None)
+        return Delta(request_id, self.channel, "".join(self.texts), len(self.tokens), infos)
 
 
 class Reply:
@@ -60,7 +75,7 @@ class Reply:
         self._token_counts = {Channel.THINKING: 0, Channel.ANSWER: 0}
         # Tokens whose text has not come out yet, by channel: they are told with the next text.
         self._untold: dict[Channel, list[TokenInfo | None]] = {c: [] for c in Channel}
-        self._deltas: list[Delta] = []
+        self._told: list[_Told] = []
 
     @property
     def prompt_token_ids(self) -> list[int]:
@@ -153,8 +168,8 @@ class Reply:
 
     def take_deltas(self) -> list[Delta]:
         """The text since the last call; neighbours of one channel are one Delta."""
-        deltas, self._deltas = self._deltas, []
-        return deltas
+        told, self._told = self._told, []
+        return [piece.as_delta(self.request.request_id) for piece in told]
 
     def stats(self, now_s: float) -> GenerationStats:
         """The figures so far."""
@@ -188,14 +203,12 @@ class Reply:
                 self._append_delta(channel, shown)
 
     def _append_delta(self, channel: Channel, text: str) -> None:
-        untold, self._untold[channel] = self._untold[channel], []
-        infos = tuple(info for info in untold if info is not None)
-        count = len(untold)
-        if self._deltas and self._deltas[-1].channel is channel:
-            last = self._deltas.pop()
-            text, count = last.text + text, last.token_count + count
-            infos = last.tokens + infos
-        self._deltas.append(Delta(self.request.request_id, channel, text, count, infos))
+        if not self._told or self._told[-1].channel is not channel:
+            self._told.append(_Told(channel))
+        told = self._told[-1]
+        told.texts.append(text)
+        told.tokens += self._untold[channel]
+        self._untold[channel] = []
 
     def _token_info(self, token: SampledToken) -> TokenInfo | None:
         if self.request.detail is Detail.NONE or token.logprob is None or token.rank is None:

@@ -20,6 +20,7 @@ from app.attached_file import (
     read_attachment,
 )
 from app.chat_controller import ChatPorts
+from app.chat_request import context_of
 from app.chat_view import Attachment, ChatView, Notice
 from app.conversation_list import clean_text
 from app.language import translate
@@ -137,8 +138,8 @@ class Attachments:
     def _show(self) -> None:
         capacity = self._capacity_tokens()
         held = self._held.get(self._chats.shown_id, [])
-        known = sum(each.tokens or 0 for each in held)
-        fits = not capacity or known < capacity
+        needed = context_of(self._chats.shown) + sum(each.tokens or 0 for each in held)
+        fits = not capacity or needed < capacity
         self._view.show_attachments(
             [Attachment(h.file.name, h.tokens, len(h.file.text), fits) for h in held]
         )

@@ -89,7 +89,7 @@ class ExportFormat(Enum):
 @dataclass(frozen=True, slots=True)
 class Attachment:
     """A file of the next question; `tokens` is None until they are counted, `fits` whether the
-    model can see all files at once.
+    model can see all files at once beside the chat so far.
     """
 
     name: str

@@ -36,7 +36,7 @@ class _Chip(QFrame):
         self._size = label(self._size_text(), "quiet" if attachment.fits else "warn", self)
         if not attachment.fits:
             self._size.setToolTip(
-                self.tr("More than the model can see; what is too long cannot be answered")
+                self.tr("With the chat so far this is more than the model can see")
             )
         name = self.tr("Remove {name}").format(name=attachment.name)
         self.close_button = IconButton(theme, "close", name, self)

@@ -2638,8 +2638,8 @@
 <context>
     <name>_Chip</name>
     <message>
-        <source>More than the model can see; what is too long cannot be answered</source>
-        <translation>超出模型的可见范围；太长的内容无法回答</translation>
+        <source>With the chat so far this is more than the model can see</source>
+        <translation>连同此前的对话，超出了模型的可见范围</translation>
     </message>
     <message>
         <source>Remove {name}</source>

@@ -173,6 +173,18 @@ def test_files_that_the_model_cannot_see_at_once_are_marked(desk, attachments, t
     assert [each.fits for each in desk.view.attachments] == [False, False]
 
 
+def test_what_the_chat_already_holds_counts_too(desk, attachments, tmp_path):
+    capacity = desk.models.info.capacity_tokens
+    desk.chat.on_submitted("One?")
+    desk.say("", "Yes.")
+    desk.finish(prompt_tokens=capacity - 100, context_tokens=capacity - 98)
+    attachments.on_files_dropped([file_of(tmp_path, "a.txt", "x" * 200)])
+    assert [each.fits for each in desk.view.attachments] == [False]
+    desk.chats.on_new_chat()
+    attachments.on_files_dropped([file_of(tmp_path, "a.txt", "x" * 200)])
+    assert [each.fits for each in desk.view.attachments] == [True]
+
+
 def test_without_a_model_the_tokens_are_counted_once_there_is_one(tmp_path):
     (tmp_path / "profile").mkdir()
     desk = Desk(tmp_path / "profile").with_model(ready=False)

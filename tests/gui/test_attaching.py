@@ -145,7 +145,7 @@ def test_what_is_too_long_for_the_model_warns(window):
     chat_scenes.scene_files_too_long(window)
     [chip] = window.composer.attachments.chips
     assert chip._size.property("role") == "warn"
-    assert "More than the model can see" in chip._size.toolTip()
+    assert "more than the model can see" in chip._size.toolTip()
 
 
 def test_every_cross_names_its_file(window):

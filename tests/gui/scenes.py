@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 from PySide6.QtTest import QTest
 
@@ -78,6 +79,7 @@ def search(items, wanted):
 
 Use `bisect.bisect_left` in practice; see [the documentation](https://docs.python.org/3/library/bisect.html).
 """
+NASTY = (Path(__file__).parent / "nasty.md").read_text(encoding="utf-8")
 CHINESE_QUESTION = "二进制搜索怎么写？请用 Python，并解释复杂度。🙂"
 CHINESE_THINKING = """用户想要二分查找的代码。列表必须已经排好序，这一点要先说明。
 
@@ -202,6 +204,33 @@ def scene_done(window: MainWindow) -> None:
 def scene_rich(window: MainWindow) -> None:
     question = "How does binary search work? A table and code, please."
     show_chat(window, exchange(question=question, answer=RICH_ANSWER, answer_tokens=402))
+
+
+def scene_everything(window: MainWindow) -> None:
+    """All that Markdown can hold, right-to-left text and what cannot be drawn, from its top."""
+    show_chat(window, exchange(question="Everything at once, please.", answer=NASTY))
+    settle(window)
+    window.transcript.verticalScrollBar().setValue(0)
+
+
+def scene_full_thinking(window: MainWindow) -> None:
+    """The thinking opened to its full height."""
+    show_chat(window, exchange(thinking=(THINKING + MORE_THINKING) * 2))
+    settle(window)
+    window.transcript.exchange_widget("e1").thinking.toggle_full_height()
+    settle(window)
+    window.transcript.verticalScrollBar().setValue(0)
+
+
+def scene_away_from_the_end(window: MainWindow) -> None:
+    """Scrolled up while it thinks: both ways back to the latest line."""
+    show_chat(window, exchange("e0"))
+    window.show_exchange(running())
+    window.show_chat_state(ChatState.THINKING)
+    window.append_delta("e1", Channel.THINKING, (THINKING + MORE_THINKING) * 3, 1_096)
+    settle(window)
+    window.transcript.verticalScrollBar().setValue(160)
+    window.transcript.exchange_widget("e1").thinking.view.verticalScrollBar().setValue(60)
 
 
 def scene_chinese(window: MainWindow) -> None:

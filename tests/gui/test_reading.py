@@ -1,7 +1,6 @@
 """Reading a reply: frames while it streams, right-to-left text, copying, selecting, the wheel."""
 
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
@@ -17,8 +16,6 @@ from app.ui.formula_object import OBJECT_CHARACTER
 from app.ui.rich_text import RichText
 from engine.api import Channel
 from tests.gui import scenes
-
-NASTY = (Path(__file__).parent / "nasty.md").read_text(encoding="utf-8")
 
 
 def widget_of(window, exchange_id="e1"):
@@ -53,10 +50,10 @@ def stream(window, text, size):
 
 @pytest.mark.parametrize("size", [11, 240])
 def test_everything_at_once_streams_into_what_it_is_when_it_comes_whole(window, size):
-    scenes.show_chat(window, scenes.exchange("whole", answer=NASTY))
+    scenes.show_chat(window, scenes.exchange("whole", answer=scenes.NASTY))
     scenes.settle(window)
     whole = widget_of(window, "whole").answer.body
-    for body in stream(window, NASTY, size):
+    for body in stream(window, scenes.NASTY, size):
         assert not any("\ufffd" in text for _, text in shown(body))
     assert shown(body) == shown(whole)
     assert body.arrange(600) == whole.arrange(600)

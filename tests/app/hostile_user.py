@@ -242,6 +242,9 @@ class HostileUser:
                 ("temperature", self.chance.choice((0.0, 0.6, 2.0))),
                 ("show_thinking", self.chance.random() < 0.8),
                 ("seed", self.chance.choice((None, 7))),
+                # The whole window is made anew, in the middle of things.
+                ("language", self.chance.choice(("en", "zh_CN"))),
+                ("theme", self.chance.choice(("light", "dark"))),
             )
         )
         self.change_to(with_value(self.app.settings.settings, name, value))

@@ -22,6 +22,7 @@ from app.chat_view import ChatState
 from app.conversation import ReplyStatus
 from app.conversation_store import ConversationStore
 from app.engine_builder import build_engine
+from app.language import ENGLISH
 from app.self_test import self_test_model
 from app.settings import Settings, with_value
 from app.settings_file import Profile, save_profile
@@ -45,7 +46,7 @@ def runner(qtbot: QtBot, tmp_path: Path) -> Iterator[Runner]:
     save_profile(made.paths.settings_file, Profile(settings))
     yield made
     for application in list(made.running):
-        made.close(application)
+        close(made, application)
 
 
 @pytest.fixture
@@ -59,6 +60,12 @@ def slow_disk(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
         carry_out(self, store, work)
 
     monkeypatch.setattr(StoreThread, "_carry_out_read", later)
+
+
+def close(runner: Runner, app: Application) -> None:
+    """Close as a user does; the language goes back first, for the tests that come after."""
+    app.language.use(ENGLISH)
+    runner.close(app)
 
 
 def start(runner: Runner) -> Application:
@@ -106,7 +113,7 @@ def test_quick_hands_break_nothing_and_lose_nothing(runner, seed, slow_disk, cap
             user.act()
             assert_alive(user)
             if step % (STEPS // 3) == STEPS // 3 - 1:
-                runner.close(app)
+                close(runner, app)
                 check_nothing_is_lost(runner, user.asked)
                 user.app = app = start(runner)
         # At rest: what still runs is stopped, the model loads, and the last question is answered.
@@ -126,7 +133,7 @@ def test_quick_hands_break_nothing_and_lose_nothing(runner, seed, slow_disk, cap
         assert app.chat.state_of(app.chats.shown_id) is ChatState.IDLE
         assert not any(app.chat.is_busy(chat) for chat in user.chats())
         assert app.window.composer.send.isVisible()
-        runner.close(app)
+        close(runner, app)
     check_nothing_is_lost(runner, user.asked)
     troubles = [record.getMessage() for record in caplog.records if record.name.startswith("app")]
     assert troubles == [], user.log

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
 from engine.bench.random_model import DEFAULT_SHAPE, shape_config
 from engine.models.model_config import ModelConfig
@@ -19,23 +20,40 @@ PREFILL_FILES = ("gemm", "attention_prefill", "gemm_hopper", "attention_prefill_
 TABLE_ARCHITECTURES = (86, 89, 90, 120)
 
 
-def compilations() -> list[tuple[str, str, tuple[str, ...], str]]:
-    """Label, file, options and architecture ("" is any) of all that a load compiles for Qwen3."""
+@dataclass(frozen=True)
+class Compilation:
+    """One file as a load compiles it for Qwen3; `architecture` is "" where any will do."""
+
+    label: str
+    file: str
+    text: str
+    options: tuple[str, ...]
+    architecture: str
+
+    def resources(self, architecture: int | str) -> list[KernelResources]:
+        """What the compiler says of each kernel; on any thread."""
+        return compile_cubin(self.text, f"{self.file}.cu", architecture, self.options)[1]
+
+
+def compilations() -> list[Compilation]:
+    """All that a load compiles, the files of Hopper's own instructions too."""
     config = ModelConfig.from_dict(shape_config(DEFAULT_SHAPE), DEFAULT_SHAPE)
     with emulated_cupy():
         from engine.cuda.hopper_prefill import hopper_kernel_sources
         from engine.cuda.kernel_list import kernel_sources
-        from engine.cuda.kernel_source import dimension_options
+        from engine.cuda.kernel_source import dimension_options, kernel_source
 
-        sources = [*kernel_sources(config), *hopper_kernel_sources()]
         sizes = dimension_options(config)
-    return [
-        (
-            *(_label(source.file, source.defines), source.file),
-            *((*sizes, *source.defines), source.architecture),
-        )
-        for source in sources
-    ]
+        return [
+            Compilation(
+                _label(source.file, source.defines),
+                source.file,
+                kernel_source(source.file),
+                (*sizes, *source.defines),
+                source.architecture,
+            )
+            for source in [*kernel_sources(config), *hopper_kernel_sources()]
+        ]
 
 
 def _label(file: str, defines: Sequence[str]) -> str:
@@ -46,36 +64,28 @@ def _label(file: str, defines: Sequence[str]) -> str:
     return f"{file} {shape['PRODUCT_K']} to {shape['PRODUCT_N']}"
 
 
-def resources(file: str, options: Sequence[str], architecture: int | str) -> list[KernelResources]:
-    """What the compiler says of each kernel of a file."""
-    with emulated_cupy():
-        from engine.cuda.kernel_source import kernel_source
-
-        text = kernel_source(file)
-    return compile_cubin(text, f"{file}.cu", architecture, list(options))[1]
-
-
 def rows() -> Iterator[str]:
     """Lines of the table: registers, and spilled bytes where there are any."""
     found: dict[tuple[str, str], dict[int, str]] = {}
-    jobs = [
-        (label, file, options, arch)
-        for label, file, options, own in compilations()
-        for arch in ([own] if own else TABLE_ARCHITECTURES)
-    ]
+    jobs: list[tuple[Compilation, int | str]] = [
+        (compilation, architecture)
+        for compilation in compilations()
+        for architecture in ([compilation.architecture] if compilation.architecture
+                             else TABLE_ARCHITECTURES)
+    ]  # fmt: skip
     with ThreadPoolExecutor(2) as pool:
-        results = pool.map(lambda job: resources(job[1], job[2], job[3]), jobs)
-        for (label, _, _, arch), kernels in zip(jobs, results, strict=True):
-            column = 90 if arch == "90a" else int(arch)
+        results = pool.map(lambda job: job[0].resources(job[1]), jobs)
+        for (compilation, architecture), kernels in zip(jobs, results, strict=True):
+            column = 90 if architecture == "90a" else int(architecture)
             for kernel in kernels:
                 spilled = f", {kernel.spill_bytes} B spilled" if kernel.spill_bytes else ""
-                text = f"{kernel.registers}{spilled}"
-                found.setdefault((label, kernel.name), {})[column] = text
+                cells = found.setdefault((compilation.label, kernel.name), {})
+                cells[column] = f"{kernel.registers}{spilled}"
     yield "| file | kernel | " + " | ".join(f"{a / 10}" for a in TABLE_ARCHITECTURES) + " |"
     yield "| --- | --- |" + " --- |" * len(TABLE_ARCHITECTURES)
     for (label, name), texts in found.items():
-        cells = " | ".join(texts.get(a, "-") for a in TABLE_ARCHITECTURES)
-        yield f"| {label} | {name} | {cells} |"
+        cells_text = " | ".join(texts.get(a, "-") for a in TABLE_ARCHITECTURES)
+        yield f"| {label} | {name} | {cells_text} |"
 
 
 if __name__ == "__main__":

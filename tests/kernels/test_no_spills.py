@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.bench.kernel_resources import PREFILL_FILES, compilations, resources
+from tests.bench.kernel_resources import PREFILL_FILES, compilations
 from tests.kernels.nvrtc import ARCHITECTURES, find_nvrtc
 
 pytestmark = pytest.mark.skipif(
@@ -18,7 +18,7 @@ LOOKED_AT_ELSEWHERE = ("decode_product", "decode_attention")
 
 
 def test_the_prefill_files_are_the_only_ones_that_may_spill():
-    files = {file for _, file, _, _ in compilations()}
+    files = {compilation.file for compilation in compilations()}
     assert set(PREFILL_FILES) <= files
     assert set(LOOKED_AT_ELSEWHERE) <= files
 
@@ -26,18 +26,18 @@ def test_the_prefill_files_are_the_only_ones_that_may_spill():
 @pytest.mark.emulation
 def test_no_other_kernel_of_a_decode_step_spills():
     jobs = [
-        (file, options, architecture)
-        for _, file, options, own in compilations()
-        if file not in (*PREFILL_FILES, *LOOKED_AT_ELSEWHERE) and not own
+        (compilation, architecture)
+        for compilation in compilations()
+        if compilation.file not in (*PREFILL_FILES, *LOOKED_AT_ELSEWHERE)
         for architecture in ARCHITECTURES
         if architecture >= 86
     ]
     with ThreadPoolExecutor(2) as pool:
-        found = list(pool.map(lambda job: resources(*job), jobs))
+        found = list(pool.map(lambda job: job[0].resources(job[1]), jobs))
     assert all(found)
     spilling = [
         f"{kernel.name} on {architecture / 10}: {kernel.spill_bytes} bytes"
-        for (_, _, architecture), kernels in zip(jobs, found, strict=True)
+        for (_, architecture), kernels in zip(jobs, found, strict=True)
         for kernel in kernels
         if kernel.spill_bytes
     ]

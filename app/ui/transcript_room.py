@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from PySide6.QtGui import QFontMetricsF
@@ -22,6 +23,9 @@ PASSED_ON = (
 )
 """Signals of an exchange that the transcript passes on under the same names."""
 
+MOST_BUILT = 24
+"""From this number on, exchanges that are far from the reader give their widgets back."""
+
 
 @dataclass(slots=True)
 class Room:
@@ -37,6 +41,31 @@ class Room:
         """Whether its reply waits or is on its way."""
         reply = self.exchange.reply
         return reply is not None and reply.status is ReplyStatus.RUNNING
+
+    def empty(self) -> None:
+        """Take the widget away; the room keeps its height."""
+        if self.widget is not None:
+            self.widget.hide()
+            self.widget.deleteLater()
+            self.widget = None
+
+
+def surplus_of(rooms: Sequence[Room], far: Callable[[int], bool]) -> list[Room]:
+    """The rooms to empty so that the widgets of a long chat stay few, the first of the chat first.
+
+    What runs, and what the reader opened or began to edit, keeps its widget. `far(index)` says
+    whether a room is far from what is seen.
+    """
+    surplus = sum(room.widget is not None for room in rooms) - MOST_BUILT
+    found = [
+        room
+        for index, room in enumerate(rooms)
+        if room.widget is not None
+        and not room.is_running
+        and not room.widget.is_in_use
+        and far(index)
+    ]
+    return found[: max(0, surplus)]
 
 
 def estimated_height(exchange: Exchange, theme: Theme, answer_width: float) -> int:

@@ -20,7 +20,7 @@ from app.ui.exchange_widget import ExchangeWidget
 from app.ui.pane_share import PaneShare
 from app.ui.pending_edits import PendingEdits
 from app.ui.theme import Theme
-from app.ui.transcript_room import PASSED_ON, Room, estimated_height
+from app.ui.transcript_room import PASSED_ON, Room, estimated_height, surplus_of
 from engine.api import Channel
 
 FLUSH_MS = 40
@@ -28,8 +28,7 @@ MOST_FLUSH_MS = 250
 DRAW_MS = 12
 CATCH_UP_MS = 4
 TICK_MS = 100
-MOST_BUILT = 24
-"""From this number on, exchanges that are far from the reader give their widgets back."""
+BUILD_PAUSE_MS = 100
 
 
 class TranscriptView(QScrollArea):
@@ -72,7 +71,8 @@ class TranscriptView(QScrollArea):
         self._jump.hide()
         self._flush_timer = self._timer(FLUSH_MS, self._on_flush)
         self._tick_timer = self._timer(TICK_MS, self._on_tick)
-        self._build_timer = self._timer(0, self._on_build)
+        self._since_build = QElapsedTimer()
+        self._build_timer = self._timer(CATCH_UP_MS, self._on_build)
         self._arrange_timer = self._timer(0, self._arrange)
         self._arrange_timer.setSingleShot(True)
         self.verticalScrollBar().valueChanged.connect(self._on_scrolled)
@@ -99,9 +99,10 @@ class TranscriptView(QScrollArea):
     @property
     def is_behind(self) -> bool:
         """Whether something that is near the reader is still to be built or drawn."""
-        return self._build_timer.isActive() or any(
-            room.widget is not None and room.widget.is_behind for room in self._rooms
-        )
+        return self._build_timer.isActive() or self._is_drawing()
+
+    def _is_drawing(self) -> bool:
+        return any(room.widget is not None and room.widget.is_behind for room in self._rooms)
 
     @property
     def jump_button(self) -> TextButton:
@@ -220,8 +221,7 @@ class TranscriptView(QScrollArea):
         for room in self._rooms[index:]:
             if room.widget is not None:
                 self._pending.keep(room.widget)
-                room.widget.hide()
-                room.widget.deleteLater()
+                room.empty()
         del self._rooms[index:]
 
     def _widget_of(self, index: int) -> ExchangeWidget:
@@ -309,6 +309,11 @@ class TranscriptView(QScrollArea):
 
     def _on_build(self) -> None:
         """Build one of the exchanges that are near; the nearest to the end first."""
+        # First the last one is drawn: both in one turn would be felt by who types.
+        recent = self._since_build.isValid() and self._since_build.elapsed() < BUILD_PAUSE_MS
+        if recent and self._is_drawing():
+            return
+        self._since_build.start()
         for screens in (0.0, 1.0):
             for index in reversed(range(len(self._rooms))):
                 if self._rooms[index].widget is None and self._near(index, screens):
@@ -316,21 +321,8 @@ class TranscriptView(QScrollArea):
                     self._arrange()
                     return
         self._build_timer.stop()
-        self._give_back_far_ones()
-
-    def _give_back_far_ones(self) -> None:
-        """Keep the widgets of a long chat few; what the reader opened or began to edit stays."""
-        surplus = len(self.built_ids) - MOST_BUILT
-        for index, room in enumerate(self._rooms):
-            if surplus <= 0:
-                return
-            widget = room.widget
-            if widget is None or room.is_running or widget.is_in_use or self._near(index, 3.0):
-                continue
-            widget.hide()
-            widget.deleteLater()
-            room.widget = None
-            surplus -= 1
+        for room in surplus_of(self._rooms, lambda index: not self._near(index, 3.0)):
+            room.empty()
 
     def _on_height_changed(self) -> None:
         sender = self.sender()

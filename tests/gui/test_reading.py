@@ -346,7 +346,7 @@ def test_hidden_thinking_stays_hidden_whatever_comes(window, qtbot):
 
 
 def test_far_exchanges_give_their_widgets_back_but_not_what_is_opened(window, monkeypatch):
-    monkeypatch.setattr("app.ui.transcript_view.MOST_BUILT", 6)
+    monkeypatch.setattr("app.ui.transcript_room.MOST_BUILT", 6)
     chat = [scenes.exchange(f"e{i}", thinking=scenes.THINKING * 9) for i in range(40)]
     scenes.show_chat(window, *chat)
     scenes.settle(window)

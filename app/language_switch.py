@@ -10,6 +10,9 @@ from app.language import Language
 from app.settings import Settings
 from app.ui.main_window import MainWindow
 
+AGAIN_MS = 200
+"""A text that is being changed in its place is waited for."""
+
 
 class LanguageSwitch(QObject):
     """Listens to the settings.
@@ -43,6 +46,9 @@ class LanguageSwitch(QObject):
 
     @Slot()
     def _switch(self) -> None:
+        if self._window.is_editing:
+            QTimer.singleShot(AGAIN_MS, self._switch)
+            return
         self._window.speak_anew(self._show_all)
         self._afterwards()
 

@@ -255,7 +255,9 @@ class Settings:
         high=28,
         label=QT_TRANSLATE_NOOP("Settings", "Font size"),
         help=QT_TRANSLATE_NOOP(
-            "Settings", "Size of the answer's text, in pixels; thinking is one smaller."
+            "Settings",
+            "Size of the answer's text, in pixels; all other text goes with it. Ctrl++ and Ctrl+- "
+            "change it too, Ctrl+0 brings the usual size back.",
         ),
     )
     show_thinking: bool = setting(

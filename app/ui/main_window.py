@@ -22,6 +22,7 @@ from app.ui.desktop_notice import DesktopNotice
 from app.ui.empty_chat import EmptyChat
 from app.ui.file_drop import FileDrop
 from app.ui.header_bar import HeaderBar
+from app.ui.inline_editor import InlineEditor
 from app.ui.intentions import Intentions
 from app.ui.notice_bar import NoticeBar
 from app.ui.pane_share import PaneShare
@@ -35,7 +36,7 @@ from app.ui.tab_order import move_focus
 from app.ui.theme import Theme
 from app.ui.transcript_view import TranscriptView
 from app.ui.watched_area import WatchedArea
-from app.ui.window_keys import actions_of
+from app.ui.window_keys import actions_of, show_keys
 from app.ui.window_notices import kept_back_notice, paste_notice, seed_notice
 from app.ui.window_place import place_first, restore_state, state_of
 from engine.api import Capability, Channel
@@ -135,6 +136,7 @@ class MainWindow(Intentions):
         transcript.seed_chosen.connect(self._on_seed)
         self.empty.suggestion_chosen.connect(self._on_suggestion)
         self.settings_panel.settings_changed.connect(self._on_settings)
+        self.settings_panel.keys_requested.connect(lambda: show_keys(self))
         self.header.list_button.clicked.connect(lambda: self.panels.toggle("left"))
         self.header.settings_button.clicked.connect(lambda: self.panels.toggle("right"))
 
@@ -275,6 +277,11 @@ class MainWindow(Intentions):
         width = place_first(self, room, self.theme.metrics)
         opens = width >= self.theme.metrics.settings_open_from
         self.panels.restore("right", 0, collapsed=not opens)
+
+    @property
+    def is_editing(self) -> bool:
+        """Whether a text is being changed in its place, which nothing may take away."""
+        return any(editor.isVisible() for editor in self.findChildren(InlineEditor))
 
     def speak_anew(self, show_again: Callable[[], None]) -> None:
         """Make every part anew, in the language now in use.

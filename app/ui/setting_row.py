@@ -48,6 +48,7 @@ class SettingRow(QWidget):
         self._column.setSpacing(0)
         self.input = self._build_input()
         self.input.setToolTip(plain_tooltip(translated(field.help)))
+        self.input.setAccessibleDescription(translated(field.help))
         self._message = label("", "warn", self)
         self._message.setWordWrap(True)
         self._message.hide()

@@ -29,9 +29,11 @@ class SettingsPanel(QScrollArea):
 
     Signals:
         settings_changed(object): the new Settings.
+        keys_requested: the list of keys is wanted.
     """
 
     settings_changed = Signal(object)
+    keys_requested = Signal()
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -68,6 +70,10 @@ class SettingsPanel(QScrollArea):
         self._column.addWidget(self.presets)
         for section in SECTIONS:
             self._add_section(section, body)
+        self._column.addSpacing(metrics.gap_s)
+        self.keys = TextButton(self.tr("All keys (F1)"), "link", body)
+        self.keys.clicked.connect(self.keys_requested)
+        self._column.addWidget(self.keys, 0, Qt.AlignmentFlag.AlignLeft)
         self._column.addStretch(1)
         self.show_settings(self._settings)
 

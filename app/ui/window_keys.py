@@ -34,8 +34,13 @@ def actions_of(window: MainWindow) -> dict[str, Callable[[], object]]:
         "zoom_in": lambda: _zoom(window, window.settings.font_size + 1),
         "zoom_out": lambda: _zoom(window, window.settings.font_size - 1),
         "zoom_reset": lambda: _zoom(window, Settings().font_size),
-        "keys": lambda: KeyList(window.theme, window).show(),
+        "keys": lambda: show_keys(window),
     }
+
+
+def show_keys(window: MainWindow) -> None:
+    """Open the list of keys."""
+    KeyList(window.theme, window).show()
 
 
 def _find_chat(window: MainWindow) -> None:

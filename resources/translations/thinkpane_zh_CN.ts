@@ -1665,8 +1665,8 @@
         <translation>字号</translation>
     </message>
     <message>
-        <source>Size of the answer&apos;s text, in pixels; thinking is one smaller.</source>
-        <translation>回答正文的字号（像素）；思考小一号。</translation>
+        <source>Size of the answer&apos;s text, in pixels; all other text goes with it. Ctrl++ and Ctrl+- change it too, Ctrl+0 brings the usual size back.</source>
+        <translation>回答正文的字号（像素）；其他文字随之变化。也可用 Ctrl++ 和 Ctrl+- 调整，Ctrl+0 恢复默认。</translation>
     </message>
     <message>
         <source>Show thinking</source>
@@ -1730,6 +1730,10 @@
     <message>
         <source>Search settings</source>
         <translation>搜索设置</translation>
+    </message>
+    <message>
+        <source>All keys (F1)</source>
+        <translation>全部快捷键（F1）</translation>
     </message>
     <message>
         <source>Reset</source>

@@ -134,3 +134,9 @@ def test_the_model_menu_opens_by_key_and_is_walked_by_arrows(in_use, qtbot):
     QTest.keyClick(menu, Qt.Key.Key_Down)
     QTest.keyClick(menu, Qt.Key.Key_Return)
     assert len(chosen) == 1
+
+
+def test_the_settings_lead_to_the_list_of_keys(window, qtbot):
+    window.panels.restore("right", 0, collapsed=False)
+    window.settings_panel.keys.click()
+    qtbot.waitUntil(lambda: window.findChild(KeyList) is not None)

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QCoreApplication, QEvent, QLocale
+from PySide6.QtCore import QCoreApplication, QEvent, QLocale, Qt
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
     QAbstractButton,
     QLabel,
@@ -20,7 +21,9 @@ from pytestqt.qtbot import QtBot
 
 from app.application import Application
 from app.language import CHINESE, ENGLISH, Language, language_of_system, translate
+from app.language_switch import AGAIN_MS
 from app.paths import resource_dir
+from app.ui.inline_editor import InlineEditor
 from app.ui.theme import Theme
 from app.ui.wizard import WizardWindow
 from app.wizard_view import WizardPage
@@ -210,3 +213,23 @@ def test_an_open_wizard_changes_too(runner: Runner) -> None:
     runner.close(application)
     window.deleteLater()
     QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+
+
+def test_a_text_that_is_edited_in_its_place_is_not_taken_away(runner: Runner) -> None:
+    application = runner.start(reply_of_texts("想一想。", ANSWER))
+    window = application.window
+    runner.ask(application, "六乘七？")
+    runner.wait_done(application)
+    (exchange_id,) = window.transcript.exchange_ids
+    bubble = window.transcript.exchange_widget(exchange_id).bubble
+    bubble.begin_edit()
+    (editor,) = (e for e in window.findChildren(InlineEditor) if e.isVisible())
+    editor.setPlainText("half a change")
+    composer = window.composer
+    window.settings_panel.rows["language"].input.chosen.emit(CHINESE)
+    QTest.qWait(3 * AGAIN_MS)
+    assert editor.toPlainText() == "half a change"
+    assert window.composer is composer
+    QTest.keyClick(editor, Qt.Key.Key_Escape)
+    runner.wait(lambda: window.composer is not composer)
+    assert not english_words_in(window)

@@ -5,7 +5,7 @@
 //             k_pool, v_pool    [pages, NKV, 64, HD] bf16; the T new rows are already in them
 //             block_table_row   [max_pages] int32: page of positions 64 i ... 64 i + 63
 //             T, first_position int32; first_position: positions cached before these T
-// Launch      grid (NH, ceil(T / 128)), block (256), dynamic shared bytes 230,464
+// Launch      grid (NH, ceil(T / 128)), block (384), dynamic shared bytes 230,528
 // Assumes     compute capability 9.0, compiled for sm_90a; HD = 128; T >= 1; first_position >= 0;
 //             block_table_row covers position first_position + T - 1; pointers 16-byte aligned. Rows
 //             past the last position may hold anything.
@@ -13,8 +13,8 @@
 //             rounded to bf16 for the product with V but summed before rounding: error of out about
 //             2^-9 of the largest |v|
 // Source      Shah et al. 2024, "FlashAttention-3": the scores of one tile of keys are computed while
-//             the weights of the tile before meet V, and the tensor core serves one warpgroup while
-//             the other one does its softmax
+//             the weights of the tile before meet V, the tensor core serves one warpgroup while
+//             the other one does its softmax, and a third warpgroup does nothing but copy
 // Oracle      tests/kernels/test_attention_prefill_hopper.py
 #include "common.cuh"
 #include "wgmma.cuh"
@@ -22,7 +22,16 @@
 static_assert(HD == 128, "attention_prefill_hopper: a head must be 128 columns");
 
 constexpr int BLOCK_ROWS = 128;  // two warpgroups of 64
-constexpr int BLOCK_THREADS = 256;
+constexpr int CONSUMERS = 256;
+constexpr int PRODUCERS = 128;
+constexpr int BLOCK_THREADS = CONSUMERS + PRODUCERS;
+constexpr int CONSUMER_REGISTERS = 216;
+constexpr int PRODUCER_REGISTERS = 72;
+// What each thread has at the start; a block that asks for more in all would wait for ever.
+constexpr int START_REGISTERS = 65536 / BLOCK_THREADS / 8 * 8;
+static_assert(CONSUMER_REGISTERS * CONSUMERS + PRODUCER_REGISTERS * PRODUCERS <=
+                  START_REGISTERS * BLOCK_THREADS,
+              "attention_prefill_hopper: more registers than the block has");
 constexpr int KEYS = 128;  // of one tile: two pages
 constexpr int HEAD_CHUNKS = HD / 8;
 constexpr int HALF_BYTES = KEYS * ROW_BYTES;  // 64 head dims of all rows of a tile
@@ -51,14 +60,14 @@ struct Block {
     }
 };
 
-// One thread's share of the copies: a 16-byte chunk of every 16th row of a tile.
+// One producer's share of the copies: a 16-byte chunk of every 8th row of a tile.
 struct Copier {
-    static constexpr int ROWS_PER_PASS = BLOCK_THREADS / HEAD_CHUNKS;
+    static constexpr int ROWS_PER_PASS = PRODUCERS / HEAD_CHUNKS;
     static constexpr int PASSES = KEYS / ROWS_PER_PASS;
     int row, chunk, place;
 
     __device__ __forceinline__ Copier() {
-        row = threadIdx.x / HEAD_CHUNKS;
+        row = (threadIdx.x - CONSUMERS) / HEAD_CHUNKS;
         chunk = threadIdx.x % HEAD_CHUNKS;
         place = chunk / 8 * HALF_BYTES + row * ROW_BYTES + (chunk % 8 ^ row % 8) * 16;
     }
@@ -224,33 +233,136 @@ __device__ __forceinline__ bool needs_mask(const Block& block, int first_key) {
     return first_key + KEYS > block.first_position + 1;
 }
 
-// How the two warpgroups keep together, loosely: one may be half a tile ahead. Phase i of each
-// barrier belongs to tile i + 1.
+// Where the roles meet. Round r of a stage is its r-th tile.
 struct Meeting {
-    unsigned long long* keys;    // K is here for all, and the scores of the tile before are done
-    unsigned long long* values;  // V of the tile before is here, and the one before that was used
-    unsigned long long* turns;   // of each warpgroup: the other one has started its products
-    int warpgroup;
+    unsigned long long* full;     // of each stage: K of the tile and V of the tile before are here
+    unsigned long long* k_empty;  // of each stage: the scores of its tile are done
+    unsigned long long* v_empty;  // of each stage: V of its tile was used
+    unsigned long long* turns;    // of each consumer: the other one has started its products
+    unsigned long long* ended;    // V of the last tile is here
 
     __device__ __forceinline__ explicit Meeting(unsigned char* place) {
-        keys = reinterpret_cast<unsigned long long*>(place);
-        values = keys + 1;
-        turns = keys + 2;
-        warpgroup = threadIdx.x / 128;
+        full = reinterpret_cast<unsigned long long*>(place);
+        k_empty = full + STAGES;
+        v_empty = k_empty + STAGES;
+        turns = v_empty + STAGES;
+        ended = turns + 2;
         if (threadIdx.x == 0) {
-            barrier_init(keys, BLOCK_THREADS);
-            barrier_init(values, BLOCK_THREADS);
-            barrier_init(turns, BLOCK_THREADS / 2);
-            barrier_init(turns + 1, BLOCK_THREADS / 2);
+            for (int stage = 0; stage < STAGES; ++stage) {
+                barrier_init(full + stage, PRODUCERS);
+                barrier_init(k_empty + stage, CONSUMERS);
+                barrier_init(v_empty + stage, CONSUMERS);
+            }
+            barrier_init(turns, CONSUMERS / 2);
+            barrier_init(turns + 1, CONSUMERS / 2);
+            barrier_init(ended, PRODUCERS);
         }
     }
 
-    __device__ __forceinline__ void wait_for_turn(int tile) const {
-        barrier_wait(turns + warpgroup, (tile - 1) % 2);
+    __device__ __forceinline__ void wait_full(int tile) const {
+        barrier_wait(full + tile % STAGES, tile / STAGES % 2);
     }
 
-    __device__ __forceinline__ void give_turn() const { barrier_arrive(turns + 1 - warpgroup); }
+    static __device__ __forceinline__ void wait_empty(unsigned long long* empty, int tile) {
+        if (tile >= STAGES) {
+            barrier_wait(empty + tile % STAGES, (tile / STAGES - 1) % 2);
+        }
+    }
+
+    static __device__ __forceinline__ void arrive(unsigned long long* barriers, int tile) {
+        barrier_arrive(barriers + tile % STAGES);
+    }
 };
+
+// Copies queries and, tile after tile, K and V; a tile is announced when the next one is under way.
+__device__ __forceinline__ void produce(const Block& block, const Meeting& meeting,
+                                        unsigned char* shared, const bf16* q, const bf16* k_pool,
+                                        const bf16* v_pool, const int* block_table_row) {
+    const Copier copier;
+    int pages[2];
+    load_pages(pages, block_table_row, 0, block.positions);
+    copier.start_queries(shared, q, block);
+    for (int tile = 0; tile < block.tiles; ++tile) {
+        const int left = block.positions - tile * KEYS;
+        const int place = tile % STAGES * TILE_BYTES;
+        int next_pages[2];
+        load_pages(next_pages, block_table_row, tile + 1, block.positions);
+        meeting.wait_empty(meeting.k_empty, tile);
+        copier.start_tile(shared + K_PLACE + place, k_pool, pages, left);
+        cp_async_commit();
+        if (tile > 0) {
+            // All but this K and the V before it.
+            cp_async_wait<2>();
+            fence_for_tensor_core();
+            meeting.arrive(meeting.full, tile - 1);
+        }
+        meeting.wait_empty(meeting.v_empty, tile);
+        copier.start_tile(shared + V_PLACE + place, v_pool, pages, left);
+        cp_async_commit();
+        pages[0] = next_pages[0];
+        pages[1] = next_pages[1];
+    }
+    cp_async_wait<1>();
+    fence_for_tensor_core();
+    meeting.arrive(meeting.full, block.tiles - 1);
+    cp_async_wait<0>();
+    fence_for_tensor_core();
+    barrier_arrive(meeting.ended);
+}
+
+// One of two warpgroups: its 64 rows.
+__device__ __forceinline__ void consume(const Block& block, const Meeting& meeting,
+                                        const unsigned char* shared, bf16* out) {
+    const int warpgroup = threadIdx.x / 128;
+    const unsigned long long q_operand = matrix_descriptor(shared + warpgroup * 64 * ROW_BYTES);
+    const unsigned long long k_operand = matrix_descriptor(shared + K_PLACE);
+    const unsigned long long v_operand = matrix_descriptor(shared + V_PLACE, HALF_BYTES);
+    Rows rows;
+    rows.clear();
+    float scores[KEYS / 2];
+    float correction[2];
+    unsigned weights[KEYS / 16][4];
+    auto soften = [&](int tile) {
+        settle(scores);
+        meeting.arrive(meeting.k_empty, tile);
+        if (needs_mask(block, tile * KEYS)) {
+            rows.mask(scores, block.first_position, tile * KEYS);
+        }
+        rows.soften(scores, correction);
+    };
+    meeting.wait_full(0);
+    wgmma_begin();
+    rows.start_scores(scores, q_operand, k_operand);
+    wgmma_wait<0>();
+    soften(0);
+    rows.pack(weights, scores);
+    if (warpgroup == 1) {
+        barrier_arrive(meeting.turns);
+    }
+    for (int tile = 1; tile < block.tiles; ++tile) {
+        const int last = tile - 1;
+        meeting.wait_full(tile);
+        barrier_wait(meeting.turns + warpgroup, last % 2);
+        wgmma_begin();
+        rows.start_scores(scores, q_operand, advance(k_operand, tile % STAGES * TILE_BYTES));
+        rows.start_values(weights, advance(v_operand, last % STAGES * TILE_BYTES));
+        barrier_arrive(meeting.turns + 1 - warpgroup);
+        wgmma_wait<1>();
+        soften(tile);
+        wgmma_wait<0>();
+        settle(rows.out);
+        meeting.arrive(meeting.v_empty, last);
+        rows.correct(correction);
+        rows.pack(weights, scores);
+    }
+    const int last = block.tiles - 1;
+    barrier_wait(meeting.ended, 0);
+    wgmma_begin();
+    rows.start_values(weights, advance(v_operand, last % STAGES * TILE_BYTES));
+    wgmma_wait<0>();
+    settle(rows.out);
+    rows.store(out, block);
+}
 
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, 1)
     attention_prefill_hopper(bf16* __restrict__ out, const bf16* __restrict__ q,
@@ -260,84 +372,14 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, 1)
     unsigned char* const shared = align_to_atom(unaligned);
     const Block block(T, first_position);
     const Meeting meeting(shared + BARRIER_PLACE);
-    const Copier copier;
+    __syncthreads();  // the barriers are made
     let_next_kernel_start();
     wait_for_previous_kernel();
-    int k_pages[2];  // of the tile whose K is copied next; V follows a tile behind
-    int v_pages[2];
-    load_pages(v_pages, block_table_row, 0, block.positions);
-    load_pages(k_pages, block_table_row, 1, block.positions);
-    copier.start_queries(shared, q, block);
-    copier.start_tile(shared + K_PLACE, k_pool, v_pages, block.positions);
-    cp_async_commit();
-    // Copies K of `tile` and V of the tile before. Past the last tile: zeros that nobody reads.
-    auto start_copies = [&](int tile) {
-        const int left = block.positions - tile * KEYS;
-        copier.start_tile(shared + K_PLACE + tile % STAGES * TILE_BYTES, k_pool, k_pages, left);
-        copier.start_tile(shared + V_PLACE + (tile - 1) % STAGES * TILE_BYTES, v_pool, v_pages,
-                          left + KEYS);
-        cp_async_commit();
-        v_pages[0] = k_pages[0];
-        v_pages[1] = k_pages[1];
-        load_pages(k_pages, block_table_row, tile + 1, block.positions);
-    };
-    start_copies(1);
-
-    const unsigned long long q_operand =
-        matrix_descriptor(shared + meeting.warpgroup * 64 * ROW_BYTES);
-    const unsigned long long k_operand = matrix_descriptor(shared + K_PLACE);
-    const unsigned long long v_operand = matrix_descriptor(shared + V_PLACE, HALF_BYTES);
-    Rows rows;
-    rows.clear();
-    float scores[KEYS / 2];
-    float correction[2];
-    unsigned weights[KEYS / 16][4];
-    // Ends the scores of a tile; its K, and the V that was copied with the next K, are done with.
-    auto soften = [&](int tile) {
-        settle(scores);
-        cp_async_wait<1>();
-        fence_for_tensor_core();
-        barrier_arrive(meeting.keys);
-        if (needs_mask(block, tile * KEYS)) {
-            rows.mask(scores, block.first_position, tile * KEYS);
-        }
-        rows.soften(scores, correction);
-    };
-    cp_async_wait<1>();
-    fence_for_tensor_core();
-    __syncthreads();  // queries and first keys are here for all, the barriers too
-    wgmma_begin();
-    rows.start_scores(scores, q_operand, k_operand);
-    start_copies(2);
-    wgmma_wait<0>();
-    soften(0);
-    barrier_arrive(meeting.values);
-    rows.pack(weights, scores);
-    if (meeting.warpgroup == 1) {
-        meeting.give_turn();
+    if (threadIdx.x >= CONSUMERS) {
+        give_registers_back<PRODUCER_REGISTERS>();
+        produce(block, meeting, shared, q, k_pool, v_pool, block_table_row);
+    } else {
+        take_registers<CONSUMER_REGISTERS>();
+        consume(block, meeting, shared, out);
     }
-    for (int tile = 1; tile < block.tiles; ++tile) {
-        const int parity = (tile - 1) % 2;
-        barrier_wait(meeting.keys, parity);
-        meeting.wait_for_turn(tile);
-        wgmma_begin();
-        rows.start_scores(scores, q_operand, advance(k_operand, tile % STAGES * TILE_BYTES));
-        barrier_wait(meeting.values, parity);
-        rows.start_values(weights, advance(v_operand, (tile - 1) % STAGES * TILE_BYTES));
-        meeting.give_turn();
-        start_copies(tile + 2);
-        wgmma_wait<1>();
-        soften(tile);
-        wgmma_wait<0>();
-        settle(rows.out);
-        barrier_arrive(meeting.values);
-        rows.correct(correction);
-        rows.pack(weights, scores);
-    }
-    barrier_wait(meeting.values, (block.tiles - 1) % 2);
-    wgmma_begin();
-    rows.start_values(weights, advance(v_operand, (block.tiles - 1) % STAGES * TILE_BYTES));
-    wgmma_wait<0>();
-    settle(rows.out);
-    rows.store(out, block);
 }

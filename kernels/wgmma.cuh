@@ -139,6 +139,24 @@ __device__ __forceinline__ void barrier_wait(unsigned long long* barrier, int pa
 #endif
 }
 
+// ---------------------------------------------------------------- roles
+
+// The register file moves between warpgroups of different roles: all four warps call, once, at the
+// start of their role, which is one branch of a single if/else. COUNT is a multiple of 8.
+template <int COUNT>
+__device__ __forceinline__ void give_registers_back() {
+#ifndef KERNEL_EMULATION
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(COUNT));
+#endif
+}
+
+template <int COUNT>
+__device__ __forceinline__ void take_registers() {
+#ifndef KERNEL_EMULATION
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(COUNT));
+#endif
+}
+
 // ---------------------------------------------------------------- products
 
 // d[64, N] = a[64, 16] * b[16, N], added to d if `accumulate`; both K-major in shared memory. Lane l

@@ -33,11 +33,11 @@ uint64_t next_random() {
     return s;
 }
 
-// Order of `count` things: 0, 3 and -3 forward, 1 backward, others random and different per pass.
+// Order of `count` things: 0, 3 and -3 forward, 1 and -1 backward, others random and different per pass.
 void fill_order(std::vector<unsigned>& order, unsigned count) {
     order.resize(count);
     for (unsigned i = 0; i < count; ++i) {
-        order[i] = launch.order == 1 ? count - 1 - i : i;
+        order[i] = launch.order == 1 || launch.order == -1 ? count - 1 - i : i;
     }
     if (launch.order == 2 || launch.order > 3) {
         for (unsigned i = count; i > 1; --i) {

@@ -16,7 +16,7 @@ from app.ui.code_block import CodeBlock
 from app.ui.rich_text import RichText
 from app.ui.theme import Theme
 
-CHARS_AT_ONCE = 600
+CHARS_AT_ONCE = 400
 """As much closed text is read and drawn in one go, at least."""
 
 FLUSH_MS = 8

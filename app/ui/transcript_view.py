@@ -319,6 +319,7 @@ class TranscriptView(QScrollArea):
                 if self._rooms[index].widget is None and self._near(index, screens):
                     self._widget_of(index)
                     self._arrange()
+                    self._flush_timer.start(FLUSH_MS)
                     return
         self._build_timer.stop()
         for room in surplus_of(self._rooms, lambda index: not self._near(index, 3.0)):

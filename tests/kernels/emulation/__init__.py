@@ -11,10 +11,10 @@ How to use it::
 
 - `launch` runs the kernel once per order in `orders` (0 forward, 1 backward, 3 the lowest warp
   first and as far as it can, others random fibers and blocks; in odd orders warpgroup products run
-  at once, else at their wait; -1 and -3 are 1 and 3 with late products), each time on the same inputs, and
-  raises EmulationError when the results differ in one bit (a missing barrier), when a barrier or
-  warp operation diverges, when a spin wait never ends. Arrays are pointers and are written in
-  place; scalars must be NumPy scalars of the parameter's own size.
+  at once, else at their wait; -1 and -3 are 1 and 3 with late products), each time on the same
+  inputs, and raises EmulationError when the results differ in one bit (a missing barrier), when a
+  barrier or warp operation diverges, when a spin wait never ends. Arrays are pointers and are
+  written in place; scalars must be NumPy scalars of the parameter's own size.
 - `resident=True` keeps all blocks of a small grid alive, so that grid-wide barriers work; the
   waiting loop calls `spin_wait()` of common.cuh. Otherwise blocks run one after the other.
 - `sanitize=True` runs the same launch in a child process under AddressSanitizer and UBSan, each

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QListWidget,
     QPlainTextEdit,
+    QRadioButton,
     QScrollBar,
     QSlider,
     QTextEdit,
@@ -216,3 +217,37 @@ def test_every_button_can_be_reached_by_tab(window, scene):
     ]
     assert len(wanted) > 10
     assert [button for button in wanted if button not in met] == []
+
+
+def test_every_button_of_the_wizard_can_be_reached_by_tab(qtbot, tmp_path):
+    wizard = WizardWindow(Theme(resource_dir()))
+    qtbot.addWidget(wizard)
+    wizard.show()
+    wizard.activateWindow()
+    missed: dict[str, list[str]] = {}
+
+    def look(name: str) -> None:
+        QTest.qWait(10)
+        wanted = [
+            button
+            for button in wizard.findChildren(QAbstractButton)
+            if button.isVisible() and button.isEnabled()
+        ]
+        wanted[0].setFocus()
+        met: list[QWidget | None] = []
+        while (widget := wizard.focusWidget()) not in met:
+            met.append(widget)
+            QTest.keyClick(widget, Qt.Key.Key_Tab)
+        # Of radio buttons one is a stop; the arrow keys lead to the others.
+        missed[name] = [
+            button.text()
+            for button in wanted
+            if button not in met and not isinstance(button, QRadioButton)
+        ]
+
+    for pages in (wizard_screenshots._check_pages, wizard_screenshots._choose_pages):
+        pages(wizard, look, tmp_path)
+    for pages in (wizard_screenshots._download_pages, wizard_screenshots._failure_pages):
+        pages(wizard, look)
+    assert len(missed) > 8
+    assert not any(missed.values()), missed

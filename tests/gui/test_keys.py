@@ -12,10 +12,12 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel
 
 from app.settings import Settings, with_value
-from app.ui import shortcuts
+from app.ui import rich_text, shortcuts
 from app.ui.key_list import KeyList
+from app.ui.rich_text import RichText
 from app.ui.shortcuts import KEYS, make_shortcuts, written
 from app.ui.window_keys import actions_of
+from tests.gui import scenes
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -140,3 +142,23 @@ def test_the_settings_lead_to_the_list_of_keys(window, qtbot):
     window.panels.restore("right", 0, collapsed=False)
     window.settings_panel.keys.click()
     qtbot.waitUntil(lambda: window.findChild(KeyList) is not None)
+
+
+def test_a_link_of_an_answer_is_reached_by_tab_and_followed_by_enter(in_use, monkeypatch):
+    asked = []
+    monkeypatch.setattr(rich_text, "ask_to_open", lambda _, address: asked.append(address))
+    scenes.scene_rich(in_use)
+    scenes.settle(in_use)
+    with_link = next(
+        text
+        for text in in_use.transcript.findChildren(RichText)
+        if "bisect_left" in text.toPlainText()
+    )
+    with_link.setFocus()
+    QTest.keyClick(with_link, Qt.Key.Key_Tab)
+    assert with_link.hasFocus()
+    QTest.keyClick(with_link, Qt.Key.Key_Return)
+    assert len(asked) == 1
+    assert asked[0].startswith("https://docs.python.org/")
+    QTest.keyClick(with_link, Qt.Key.Key_Tab)
+    assert not with_link.hasFocus()

@@ -113,6 +113,25 @@ def test_what_only_the_logits_need_is_left_out_between_chunks(folder, cache):
         assert names[-1].startswith("qkv_hopper")
 
 
+def test_nothing_is_left_to_compile_in_the_middle_of_a_reply(folder, cache, monkeypatch):
+    compiled = []
+
+    def call(gpu, operation):
+        if operation == "compile":
+            compiled.append(operation)
+        return original(gpu, operation)
+
+    original = EmulatedGpu.call
+    monkeypatch.setattr(EmulatedGpu, "call", call)
+    with emulated_cupy(EmulatedGpu(executes=False)):
+        backend = cuda_backend(folder, cache, capacity_tokens=4096)
+        assert len(compiled) > 2
+        compiled.clear()
+        for rows in (1, 2048):
+            backend._hopper_prefill.prefill(0, rows, 0, None, logits=True)
+        assert compiled == []
+
+
 @pytest.mark.emulation
 def test_large_tiles_and_parts_of_k_are_taken_where_they_fill_the_gpu(folder, cache):
     config = open_model(folder).config

@@ -77,8 +77,13 @@ class PresetController:
         self.on_chosen(self.in_use.name)
 
     def on_saved(self, name: str) -> None:
-        """Save the values of this chat under a name, new or not, and use that preset."""
+        """Save the values of this chat into its preset, or as a new one, and use that.
+
+        Another preset of that name is not written over.
+        """
         name = tidy_name(name)
+        if name != self.in_use.name and self._is_taken(name):
+            return
         others = tuple(preset for preset in self.presets if preset.name != name)
         self._settings.set_presets((*others, Preset(name, self._now())), name)
         self._tell()
@@ -88,9 +93,7 @@ class PresetController:
         new = tidy_name(new)
         if not new or old == DEFAULT or new == old:
             return
-        if any(preset.name == new for preset in self.presets):
-            words = translate("Presets", "There is a preset “{name}” already.")
-            self._view.show_notice(Notice("preset", words.format(name=new), "warn"))
+        if self._is_taken(new):
             return
         presets = tuple(
             Preset(new if preset.name == old else preset.name, preset.settings)
@@ -108,6 +111,15 @@ class PresetController:
         in_use = self._settings.profile.preset
         self._settings.set_presets(left, DEFAULT if in_use == name else in_use)
         self._tell()
+
+    def _is_taken(self, name: str) -> bool:
+        """Whether there is a preset of that name, or one that is called so in the window."""
+        called = translate("Presets", "Default")
+        if name != called and not any(preset.name == name for preset in self.presets):
+            return False
+        words = translate("Presets", "There is a preset “{name}” already.")
+        self._view.show_notice(Notice("preset", words.format(name=name or called), "warn"))
+        return True
 
     def _now(self) -> Settings:
         return chat_part(self._settings.settings)

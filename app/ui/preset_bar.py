@@ -9,6 +9,7 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QMenu, QVBoxLayout, QWidget
 
 from app.chat_view import PresetChoice
+from app.language import translate
 from app.ui.composing_guard import ComposingGuard
 from app.ui.controls import (
     IconButton,
@@ -160,7 +161,7 @@ class PresetBar(QWidget):
         self.name_edit.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _called(self, name: str) -> str:
-        return name or self.tr("Default")
+        return name or translate("Presets", "Default")
 
     def _on_open(self) -> None:
         self.fill_menu()

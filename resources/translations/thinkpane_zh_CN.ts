@@ -1316,10 +1316,6 @@
         <translation>预设：{name}</translation>
     </message>
     <message>
-        <source>Default</source>
-        <translation>默认</translation>
-    </message>
-    <message>
         <source>Save as a new preset…</source>
         <translation>另存为新预设…</translation>
     </message>
@@ -1334,6 +1330,10 @@
 </context>
 <context>
     <name>Presets</name>
+    <message>
+        <source>Default</source>
+        <translation>默认</translation>
+    </message>
     <message>
         <source>There is a preset “{name}” already.</source>
         <translation>已有名为“{name}”的预设。</translation>

@@ -262,3 +262,14 @@ def test_which_settings_belong_to_a_chat() -> None:
     assert "temperature" in CHAT_NAMES
     assert "thinking_budget_tokens" in CHAT_NAMES
     assert not {"theme", "language", "font_size", "device", "context_tokens"} & set(CHAT_NAMES)
+
+
+@pytest.mark.parametrize("name", ["Creative", "Default"])
+def test_a_new_preset_does_not_write_over_another_one(bench: Bench, name: str) -> None:
+    bench.set("temperature", 0.1)
+    bench.presets.on_saved(name)
+    assert bench.view.presets.names == (DEFAULT, "Creative")
+    assert bench.view.presets.chosen == DEFAULT
+    assert name in bench.view.notices["preset"].text
+    bench.presets.on_chosen("Creative")
+    assert bench.value("temperature") == 1.2

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from PySide6.QtCore import QEvent, QRect, QSignalBlocker, Qt
+from PySide6.QtCore import QEvent, QRect, QSignalBlocker, Qt, QTimer
 from PySide6.QtGui import QCloseEvent
 from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
@@ -26,6 +26,7 @@ from app.ui.inline_editor import InlineEditor
 from app.ui.intentions import Intentions
 from app.ui.notice_bar import NoticeBar
 from app.ui.pane_share import PaneShare
+from app.ui.reading_place import reading_place, return_to
 from app.ui.search_marks import SearchMarks
 from app.ui.settings_panel import SettingsPanel
 from app.ui.shortcuts import make_shortcuts
@@ -287,13 +288,14 @@ class MainWindow(Intentions):
         """Make every part anew, in the language now in use.
 
         `show_again` is to show all that controllers know. What is typed, searched for and noticed
-        stays, and the place of panels and focus.
+        stays, and the place of reading, of panels and of the focus.
         """
         self.composer.flush_draft()
         self.settings_panel.flush()
         old, state, notices = self._parts, self.window_state(), self.notices.notices
         open_sides = [key for key in ("left", "right") if self.panels.is_shown(key)]
         search, place = self.chats.search.text(), self.settings_panel.place()
+        reading = reading_place(self.transcript)
         self.setWindowTitle(self.tr("Thinkpane"))
         self._build_parts()
         self._frame.removeWidget(old)
@@ -311,6 +313,8 @@ class MainWindow(Intentions):
         for notice in notices:
             self.show_notice(notice)
         self.settings_panel.restore_place(place)
+        # Once the new parts have their sizes.
+        QTimer.singleShot(0, self.transcript, lambda: return_to(self.transcript, reading))
 
     # What the parts want.
 

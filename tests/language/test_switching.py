@@ -232,4 +232,5 @@ def test_a_text_that_is_edited_in_its_place_is_not_taken_away(runner: Runner) ->
     assert window.composer is composer
     QTest.keyClick(editor, Qt.Key.Key_Escape)
     runner.wait(lambda: window.composer is not composer)
+    QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
     assert not english_words_in(window)

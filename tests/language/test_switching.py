@@ -234,3 +234,13 @@ def test_a_text_that_is_edited_in_its_place_is_not_taken_away(runner: Runner) ->
     runner.wait(lambda: window.composer is not composer)
     QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
     assert not english_words_in(window)
+
+
+def test_settings_are_found_by_either_language(runner: Runner) -> None:
+    application = runner.start()
+    switch(runner, application, CHINESE)
+    panel = application.window.settings_panel
+    for words in ("温度", "temperature"):
+        panel.search.setText(words)
+        assert not panel.rows["temperature"].isHidden()
+        assert panel.rows["theme"].isHidden()

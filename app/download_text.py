@@ -66,8 +66,10 @@ def speed_text(progress: DownloadProgress) -> str:
         return ""
     rate = progress.bytes_per_s
     speed = f"{rate / 1e6:,.1f} MB/s" if rate >= 1e6 else f"{max(1, round(rate / 1e3))} KB/s"
-    left = "" if progress.seconds_left is None else f", {time_left_text(progress.seconds_left)}"
-    return f"{speed}{left}."
+    if progress.seconds_left is None:
+        return translate("Downloads", "{speed}.").format(speed=speed)
+    left = time_left_text(progress.seconds_left)
+    return translate("Downloads", "{speed}, {left}.").format(speed=speed, left=left)
 
 
 def left_or_waiting_text(progress: DownloadProgress) -> str:

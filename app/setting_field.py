@@ -17,7 +17,8 @@ class BadSetting(Exception):
 
     def __init__(self, name: str, value: object, expected: str) -> None:
         shown = repr(value)
-        super().__init__(f"{name}: expected {expected}, found {shown[:60]}")
+        words = translate("Settings", "{name}: expected {expected}, found {found}")
+        super().__init__(words.format(name=name, expected=expected, found=shown[:60]))
         self.name = name
         self.value = value
         self.expected = expected

@@ -53,7 +53,8 @@ def store_failure(error: errors.EngineError, model: CatalogModel, held_bytes: in
             )
         case errors.FolderNotWritable():
             title = translate("Wizard", "The folder cannot be written to")
-            happened = f"{error.path}: {error.reason}."
+            words = translate("Wizard", "{path}: {reason}.")
+            happened = words.format(path=error.path, reason=error.reason)
             advice = translate(
                 "Wizard",
                 "Make the folder writable. Choose Try again, or start Thinkpane with --profile and "
@@ -73,7 +74,8 @@ def store_failure(error: errors.EngineError, model: CatalogModel, held_bytes: in
 
 
 def _download_failed(error: errors.DownloadFailed) -> tuple[str, str, str]:
-    happened = f"{error.file}: {error.reason}."
+    words = translate("Wizard", "{path}: {reason}.")
+    happened = words.format(path=error.file, reason=error.reason)
     if "web page" in error.reason:
         return (
             translate("Wizard", "A web page came in place of the model"),

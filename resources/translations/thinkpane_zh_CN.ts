@@ -640,6 +640,14 @@
         <translation>{size}，已校验</translation>
     </message>
     <message>
+        <source>{speed}.</source>
+        <translation>{speed}。</translation>
+    </message>
+    <message>
+        <source>{speed}, {left}.</source>
+        <translation>{speed}，{left}。</translation>
+    </message>
+    <message>
         <source>waiting for the network</source>
         <translation>正在等待网络</translation>
     </message>
@@ -1456,6 +1464,10 @@
 </context>
 <context>
     <name>Settings</name>
+    <message>
+        <source>{name}: expected {expected}, found {found}</source>
+        <translation>{name}：应为{expected}，实际为 {found}</translation>
+    </message>
     <message>
         <source>true or false</source>
         <translation>真或假</translation>
@@ -2523,6 +2535,10 @@
     <message>
         <source>The folder cannot be written to</source>
         <translation>无法写入文件夹</translation>
+    </message>
+    <message>
+        <source>{path}: {reason}.</source>
+        <translation>{path}：{reason}。</translation>
     </message>
     <message>
         <source>Make the folder writable. Choose Try again, or start Thinkpane with --profile and another folder.</source>

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import PySide6
 import pytest
+from PySide6.QtCore import QTranslator
 
 from app.settings import FIELDS, SECTIONS, SETTINGS_CONTEXT
 from app.ui.shortcuts import KEYS
@@ -173,12 +174,17 @@ def test_translations_keep_placeholders_and_mean_something(table: Path) -> None:
         assert text != source or not SENTENCE.search(source) or may_be_same, source
 
 
-def test_compiled_tables_are_those_of_the_sources(tmp_path: Path) -> None:
+def test_compiled_tables_say_what_the_sources_say() -> None:
+    """Whatever version of Qt compiled them."""
     for table in TABLES:
-        compiled = tmp_path / "fresh.qm"
-        tool = Path(PySide6.__file__).parent / "lrelease"
-        subprocess.run([tool, "-silent", table, "-qm", compiled], check=True)
-        assert compiled.read_bytes() == table.with_suffix(".qm").read_bytes(), table.name
+        compiled = QTranslator()
+        assert compiled.load(str(table.with_suffix(".qm")))
+        wrong = [
+            source
+            for context, source, text, _ in messages(table)
+            if compiled.translate(context, source) != text
+        ]
+        assert not wrong, f"{table.name}: run `make translations`"
 
 
 def test_declared_texts_are_marked_in_the_context_they_are_shown_in() -> None:

@@ -20,9 +20,11 @@ from PySide6.QtWidgets import (
 from pytestqt.qtbot import QtBot
 
 from app.application import Application
+from app.chat_view import Notice
 from app.language import CHINESE, ENGLISH, Language, language_of_system, translate
 from app.language_switch import AGAIN_MS
 from app.paths import resource_dir
+from app.ui.attachment_row import AttachmentRow
 from app.ui.inline_editor import InlineEditor
 from app.ui.theme import Theme
 from app.ui.wizard import WizardWindow
@@ -244,3 +246,23 @@ def test_settings_are_found_by_either_language(runner: Runner) -> None:
         panel.search.setText(words)
         assert not panel.rows["temperature"].isHidden()
         assert panel.rows["theme"].isHidden()
+
+
+def test_attached_files_and_notices_stay(runner: Runner, tmp_path: Path) -> None:
+    application = runner.start()
+    window = application.window
+    note = tmp_path / "笔记.txt"
+    note.write_text("你好", encoding="utf-8")
+    application.attachments.on_files_dropped([str(note)])
+
+    def named() -> bool:
+        rows = window.findChildren(AttachmentRow)
+        labels = [each.text() for row in rows for each in row.findChildren(QLabel)]
+        return any("笔记" in text for text in labels)
+
+    runner.wait(named)
+    window.show_notice(Notice("kept", "一条通知", "warn", (("retry", "Try again"),)))
+    switch(runner, application, CHINESE)
+    assert named()
+    assert [notice.text for notice in window.notices.notices] == ["一条通知"]
+    assert window.notices.action_button("kept", 0).text() == "重试"

@@ -29,6 +29,7 @@ from app.engine_events import LoadAdvanced, LoadFailed, ModelLoaded, ModelUnload
 from app.engine_thread import EngineFactory, EngineThread
 from app.error_text import COPY_DETAILS, USE_CPU
 from app.exchange_edits import ExchangeEdits
+from app.free_memory import return_free_memory
 from app.gpu_memory import read_gpu_memory
 from app.language import Language, translate
 from app.language_switch import LanguageSwitch
@@ -102,6 +103,7 @@ class Application(QObject):
         self._closed = False
         self._restarts = options.restarts
         self._restart_wanted = False
+        self._seen_id = ""
         self.relaunch: Callable[[str, int], None] = lambda chat_id, restarts: None
         self.leave: Callable[[int], None] = QApplication.exit
         self.language = language or Language(resource_dir() / "translations")
@@ -299,6 +301,9 @@ class Application(QObject):
         self.settings.tick()
         self.models.tick()
         self.attachments.tick()
+        if self.chats.shown_id != self._seen_id:
+            self._seen_id = self.chats.shown_id
+            self._jobs.run(return_free_memory, lambda _: None)
 
     def on_uncaught_error(self) -> None:
         """Say that something went wrong; may be called on any thread."""

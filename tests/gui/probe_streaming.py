@@ -319,7 +319,8 @@ def probe_memory(folder: Path, arguments: argparse.Namespace) -> None:
     for number in range(arguments.runs):
         probe.ask(f"Think long, {number}.")
         probe.app.window.new_chat_requested.emit()
-        wait(0.5)
+        # The app gives free memory back within a second after another chat is shown.
+        wait(2.5)
         gc.collect()
         sizes.append(resident_mb())
         grown = sizes[-1] / sizes[0] - 1

@@ -55,7 +55,7 @@ class KeyList(QWidget):
         size = QSize(metrics.wizard_min_width, min(wanted, over.height()))
         room = over.screen().availableGeometry()
         self.setGeometry(centred_inside(size, over.geometry(), room))
-        close.setFocus()
+        self.area.setFocus()  # the arrow keys scroll
 
     def _fill(self, grid: QGridLayout, gap: int) -> None:
         """One line for each meaning; all keys of an action stand in it."""

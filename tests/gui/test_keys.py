@@ -162,3 +162,15 @@ def test_a_link_of_an_answer_is_reached_by_tab_and_followed_by_enter(in_use, mon
     assert asked[0].startswith("https://docs.python.org/")
     QTest.keyClick(with_link, Qt.Key.Key_Tab)
     assert not with_link.hasFocus()
+
+
+def test_the_list_of_keys_is_scrolled_by_keys(window, qtbot):
+    window.resize(900, 500)
+    keys = KeyList(window.theme, window)
+    keys.show()
+    keys.activateWindow()
+    qtbot.waitUntil(keys.isActiveWindow)
+    bar = keys.area.verticalScrollBar()
+    assert bar.maximum() > 0
+    QTest.keyClick(keys.focusWidget(), Qt.Key.Key_PageDown)
+    assert bar.value() > 0

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QCoreApplication, QEvent, QLocale, Qt
+from PySide6.QtCore import QCoreApplication, QEvent, QLocale, QObject, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
     QAbstractButton,
@@ -266,3 +266,17 @@ def test_attached_files_and_notices_stay(runner: Runner, tmp_path: Path) -> None
     assert named()
     assert [notice.text for notice in window.notices.notices] == ["一条通知"]
     assert window.notices.action_button("kept", 0).text() == "重试"
+
+
+def test_switching_to_and_fro_leaves_nothing_behind(runner: Runner) -> None:
+    application = runner.start(reply_of_texts("想一想。", ANSWER))
+    runner.ask(application, "六乘七？")
+    runner.wait_done(application)
+    counts = []
+    for _ in range(4):
+        switch(runner, application, CHINESE)
+        switch(runner, application, ENGLISH)
+        QTest.qWait(300)  # exchanges are built a little later
+        QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+        counts.append(len(application.window.findChildren(QObject)))
+    assert max(counts) - min(counts) < 5, counts

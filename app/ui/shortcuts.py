@@ -112,6 +112,12 @@ KEYS = (
     ),
     Key("zoom_out", ("Ctrl+-",), ANYWHERE, QT_TRANSLATE_NOOP("Shortcuts", "Smaller text")),
     Key("zoom_reset", ("Ctrl+0",), ANYWHERE, QT_TRANSLATE_NOOP("Shortcuts", "Usual text size")),
+    Key(
+        "explain",
+        ("Shift+F1",),
+        ANYWHERE,
+        QT_TRANSLATE_NOOP("Shortcuts", "Explain what has the focus"),
+    ),
     Key("keys", ("F1",), ANYWHERE, QT_TRANSLATE_NOOP("Shortcuts", "This list")),
     Key("", ("Enter",), IN_QUESTION, QT_TRANSLATE_NOOP("Shortcuts", "Send")),
     Key("", ("Shift+Enter",), IN_QUESTION, QT_TRANSLATE_NOOP("Shortcuts", "New line")),

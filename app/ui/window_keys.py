@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from PySide6.QtWidgets import QToolTip
+
 from app.settings import Settings, field_of, with_value
 from app.ui.key_list import KeyList
 
@@ -34,6 +36,7 @@ def actions_of(window: MainWindow) -> dict[str, Callable[[], object]]:
         "zoom_in": lambda: _zoom(window, window.settings.font_size + 1),
         "zoom_out": lambda: _zoom(window, window.settings.font_size - 1),
         "zoom_reset": lambda: _zoom(window, Settings().font_size),
+        "explain": lambda: _explain(window),
         "keys": lambda: show_keys(window),
     }
 
@@ -71,6 +74,14 @@ def _press(window: MainWindow, *names: str) -> None:
 def _go_to_composer(window: MainWindow) -> None:
     window.panels.close_overlays()
     window.composer.setFocus()
+
+
+def _explain(window: MainWindow) -> None:
+    """Show the tooltip of what has the focus, for who has no mouse on it."""
+    widget = window.focusWidget()
+    if widget is not None and widget.toolTip():
+        place = widget.mapToGlobal(widget.rect().bottomLeft())
+        QToolTip.showText(place, widget.toolTip(), widget)
 
 
 def _zoom(window: MainWindow, font_size: int) -> None:

@@ -1867,6 +1867,10 @@
         <translation>恢复默认字号</translation>
     </message>
     <message>
+        <source>Explain what has the focus</source>
+        <translation>解释当前焦点处的项目</translation>
+    </message>
+    <message>
         <source>This list</source>
         <translation>显示此列表</translation>
     </message>

@@ -9,7 +9,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QLabel
+from PySide6.QtWidgets import QLabel, QToolTip
 
 from app.settings import Settings, with_value
 from app.ui import rich_text, shortcuts
@@ -174,3 +174,11 @@ def test_the_list_of_keys_is_scrolled_by_keys(window, qtbot):
     assert bar.maximum() > 0
     QTest.keyClick(keys.focusWidget(), Qt.Key.Key_PageDown)
     assert bar.value() > 0
+
+
+def test_who_has_no_mouse_reads_the_explanations_too(in_use):
+    in_use.panels.restore("right", 0, collapsed=False)
+    in_use.settings_panel.rows["temperature"].input.setFocus()
+    press(in_use, "Shift+F1")
+    assert "How freely words are chosen" in QToolTip.text()
+    QToolTip.hideText()

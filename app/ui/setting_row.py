@@ -90,6 +90,7 @@ class SettingRow(QWidget):
     def _build_slider(self) -> None:
         name = self.tr("{name}, slider").format(name=self._name)
         self.slider = Slider(self._theme, name, self)
+        self.slider.setToolTip(plain_tooltip(translated(self.field.help)))
         self.slider.setRange(0, SLIDER_STEPS)
         self.slider.setSingleStep(SLIDER_STEPS // 50)
         self.slider.valueChanged.connect(self._on_slider)

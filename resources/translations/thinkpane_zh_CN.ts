@@ -1868,7 +1868,7 @@
     </message>
     <message>
         <source>Explain what has the focus</source>
-        <translation>解释当前焦点处的项目</translation>
+        <translation>说明焦点所在的控件</translation>
     </message>
     <message>
         <source>This list</source>

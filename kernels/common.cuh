@@ -363,3 +363,42 @@ template <typename A, typename B>
 struct Choose<false, A, B> {
     typedef B type;
 };
+
+// ---------------------------------------------------------------- short code
+
+// A kernel of the decode step runs a few microseconds, so that fetching its instructions counts: the
+// approximations of the hardware (2 ulp) take one instruction where the exact ones take forty.
+__device__ __forceinline__ float fast_exp2(float x) {
+#ifdef KERNEL_EMULATION
+    return exp2f(x);
+#else
+    float result;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+    return result;
+#endif
+}
+
+__device__ __forceinline__ float fast_reciprocal(float x) {
+#ifdef KERNEL_EMULATION
+    return 1.0f / x;
+#else
+    float result;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+    return result;
+#endif
+}
+
+__device__ __forceinline__ float fast_reciprocal_root(float x) {
+#ifdef KERNEL_EMULATION
+    return 1.0f / sqrtf(x);
+#else
+    float result;
+    asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+    return result;
+#endif
+}
+
+// x / (1 + exp(-x)).
+__device__ __forceinline__ float fast_silu(float x) {
+    return x * fast_reciprocal(1.0f + fast_exp2(-1.4426950408889634f * x));
+}

@@ -42,7 +42,9 @@ constexpr int HEAD_CHUNKS = HD / 8;
 // Lanes that share one key, a power of two; where HEAD_CHUNKS is none, the last lanes idle.
 constexpr int KEY_LANES = HEAD_CHUNKS <= 4 ? 4 : HEAD_CHUNKS <= 8 ? 8 : HEAD_CHUNKS <= 16 ? 16 : 32;
 constexpr int KEYS_AT_ONCE = DECODE_WARPS * WARP / KEY_LANES;  // that the block reads side by side
-constexpr int KEYS_EACH = (PAGE_TOKENS + KEYS_AT_ONCE - 1) / KEYS_AT_ONCE;  // of one page, per lane
+constexpr int KEYS_EACH = KEYS_AT_ONCE <= 32 ? 2 : 1;        // per lane, before the next are asked for
+constexpr int UNIT = KEYS_AT_ONCE * KEYS_EACH;               // positions that the block reads at once
+constexpr int PAGE_UNITS = PAGE_TOKENS / UNIT;
 // Below any score, but finite: the difference of two such maxima is 0 and not NaN.
 constexpr float NO_SCORE = -1.0e30f;
 
@@ -50,6 +52,7 @@ constexpr int PAIRS = (HD / 2 + WARP - 1) / WARP;  // of head dims rotated toget
 
 static_assert(HD % 8 == 0 && HD <= 256, "decode_attention: unsupported head_dim");
 static_assert(GROUP <= 8 && GROUP * HD <= 1024, "decode_attention: too many heads share a kv head");
+static_assert(PAGE_TOKENS % UNIT == 0, "decode_attention: pages are whole units");
 static_assert(SPLITS <= WARP, "decode_attention: a lane per share");
 
 // Softmax under way of one query head: this lane's eight head dims.
@@ -70,8 +73,8 @@ struct Joined {
 __device__ __forceinline__ void join(Share& share, float maximum, float sum,
                                      const float (&out)[8]) {
     const float next = fmaxf(share.maximum, maximum);
-    const float own_scale = exp2f(share.maximum - next);
-    const float other_scale = exp2f(maximum - next);
+    const float own_scale = fast_exp2(share.maximum - next);
+    const float other_scale = fast_exp2(maximum - next);
     share.maximum = next;
     share.sum = share.sum * own_scale + sum * other_scale;
 #pragma unroll
@@ -80,15 +83,15 @@ __device__ __forceinline__ void join(Share& share, float maximum, float sum,
     }
 }
 
-// Rows of one page that this lane reads: key KEYS_AT_ONCE * i + its own. Rows from `keys` on stay
+// Rows of one unit that this lane reads: key KEYS_AT_ONCE * i + its own. Rows from `keys` on stay
 // zeros, whatever lies there.
-__device__ __forceinline__ void load_rows(uint4 (&rows)[KEYS_EACH], const bf16* page, int keys) {
+__device__ __forceinline__ void load_rows(uint4 (&rows)[KEYS_EACH], const bf16* unit, int keys) {
     const int key = threadIdx.x / KEY_LANES;
     const int chunk = threadIdx.x % KEY_LANES;
 #pragma unroll
     for (int i = 0; i < KEYS_EACH; ++i) {
         const bool valid = i * KEYS_AT_ONCE + key < keys && chunk < HEAD_CHUNKS;
-        rows[i] = valid ? load_16_bytes(page + (i * KEYS_AT_ONCE + key) * HD + chunk * 8)
+        rows[i] = valid ? load_16_bytes(unit + (i * KEYS_AT_ONCE + key) * HD + chunk * 8)
                         : make_uint4(0, 0, 0, 0);
     }
 }
@@ -128,7 +131,7 @@ __device__ __forceinline__ void add_rows(Share (&shares)[GROUP],
         for (int i = 0; i < KEYS_EACH; ++i) {
             next = fmaxf(next, scores[i][g]);
         }
-        const float correction = exp2f(shares[g].maximum - next);
+        const float correction = fast_exp2(shares[g].maximum - next);
         shares[g].maximum = next;
         shares[g].sum *= correction;
 #pragma unroll
@@ -142,7 +145,7 @@ __device__ __forceinline__ void add_rows(Share (&shares)[GROUP],
         unpack_8_bf16(v, rows[i]);
 #pragma unroll
         for (int g = 0; g < GROUP; ++g) {
-            const float weight = exp2f(scores[i][g] - shares[g].maximum);
+            const float weight = fast_exp2(scores[i][g] - shares[g].maximum);
             shares[g].sum += weight;
 #pragma unroll
             for (int d = 0; d < 8; ++d) {
@@ -170,46 +173,50 @@ __device__ __forceinline__ void join_warp(Share (&shares)[GROUP]) {
     }
 }
 
-// The first page of a block's share, asked for before the previous kernel has ended.
-struct FirstPage {
+// Keys and values of one unit.
+struct Unit {
     uint4 keys[KEYS_EACH];
     uint4 values[KEYS_EACH];
 };
 
-struct Pages {
+// The cached positions of one block: units of one kv head of one slot.
+struct BlockShare {
     const bf16* k_pool;
     const bf16* v_pool;
     const int* table;  // of the slot
-    int first;
+    int first;         // unit
     int end;
     int cached;  // positions in the cache, the new token's not counted
 };
 
-__device__ __forceinline__ size_t place_of(const Pages& pages, int page) {
+__device__ __forceinline__ size_t place_of(const BlockShare& block, int unit) {
     constexpr size_t PAGE = static_cast<size_t>(NKV) * PAGE_TOKENS * HD;
-    return pages.table[page] * PAGE + static_cast<size_t>(blockIdx.y) * PAGE_TOKENS * HD;
+    return block.table[unit / PAGE_UNITS] * PAGE +
+           (static_cast<size_t>(blockIdx.y) * PAGE_TOKENS + unit % PAGE_UNITS * UNIT) * HD;
 }
 
-// Walks the pages of one kv head. The next page's keys are asked for as soon as this page's are
-// used up, and its values likewise, so a lane always has loads under way.
-__device__ __forceinline__ void walk_pages(Share (&shares)[GROUP], const float (&query)[GROUP][8],
-                                           FirstPage& rows, const Pages& pages) {
-    int left = pages.cached - pages.first * PAGE_TOKENS;
-    size_t next = pages.first + 1 < pages.end ? place_of(pages, pages.first + 1) : 0;
-    for (int page = pages.first; page < pages.end; ++page) {
+__device__ __forceinline__ void load_unit(Unit& unit, const BlockShare& block, int index,
+                                          size_t place) {
+    load_rows(unit.keys, block.k_pool + place, block.cached - index * UNIT);
+    load_rows(unit.values, block.v_pool + place, block.cached - index * UNIT);
+}
+
+// Walks the block's units. The next one is asked for before this one is used up, so a lane always
+// has loads under way.
+__device__ __forceinline__ void walk_units(Share (&shares)[GROUP], const float (&query)[GROUP][8],
+                                           Unit unit, const BlockShare& block) {
+    size_t next_place = block.first + 1 < block.end ? place_of(block, block.first + 1) : 0;
+#pragma unroll 1
+    for (int index = block.first; index < block.end; ++index) {
+        Unit next = {};
+        if (index + 1 < block.end) {
+            load_unit(next, block, index + 1, next_place);
+            next_place = index + 2 < block.end ? place_of(block, index + 2) : 0;
+        }
         float scores[KEYS_EACH][GROUP];
-        score_rows(scores, rows.keys, query, left);
-        left -= PAGE_TOKENS;
-        const bool more = page + 1 < pages.end;
-        const size_t place = next;
-        if (more) {
-            load_rows(rows.keys, pages.k_pool + place, left);
-            next = page + 2 < pages.end ? place_of(pages, page + 2) : 0;
-        }
-        add_rows(shares, scores, rows.values);
-        if (more) {
-            load_rows(rows.values, pages.v_pool + place, left);
-        }
+        score_rows(scores, unit.keys, query, block.cached - index * UNIT);
+        add_rows(shares, scores, unit.values);
+        unit = next;
     }
 }
 
@@ -251,7 +258,7 @@ __device__ __forceinline__ void rotate_head(float* out, const float* head,
         high[j] = i < HD / 2 ? head[i + HD / 2] : 0.0f;
         squares += low[j] * low[j] + high[j] * high[j];
     }
-    const float scale = QK_NORM ? 1.0f / sqrtf(warp_sum(squares) / HD + RMS_NORM_EPS) : 1.0f;
+    const float scale = QK_NORM ? fast_reciprocal_root(warp_sum(squares) * (1.0f / HD) + RMS_NORM_EPS) : 1.0f;
 #pragma unroll
     for (int j = 0; j < PAIRS; ++j) {
         const int i = j * WARP + lane;
@@ -264,14 +271,15 @@ __device__ __forceinline__ void rotate_head(float* out, const float* head,
     }
 }
 
-// The new token in shared memory, and the share of each warp; one more for the new token itself.
+// The new token in shared memory, and the share of each warp.
 struct __align__(16) AttentionShared {
     float q[GROUP][HD];
     float k[HD];
     float v[HD];
-    float out[DECODE_WARPS + 1][GROUP][HD];
-    float maximum[DECODE_WARPS + 1][GROUP];
-    float sum[DECODE_WARPS + 1][GROUP];
+    float out[DECODE_WARPS][GROUP][HD];
+    float maximum[DECODE_WARPS][GROUP];
+    float sum[DECODE_WARPS][GROUP];
+    float token_score[GROUP];
     float scale[GROUP][SPLITS];
     float total[GROUP];
     bool last;
@@ -283,6 +291,7 @@ __device__ __forceinline__ void prepare_token(AttentionShared& shared, const flo
                                               bf16* v_row) {
     const int warp = threadIdx.x / WARP;
     const int lane = threadIdx.x % WARP;
+#pragma unroll 1
     for (int head = warp; head < GROUP; head += DECODE_WARPS - 1) {
         // The last warp has the key's norm.
         if (warp < DECODE_WARPS - 1) {
@@ -292,6 +301,7 @@ __device__ __forceinline__ void prepare_token(AttentionShared& shared, const flo
     if (newest && warp == DECODE_WARPS - 1) {
         rotate_head(shared.k, token + (NH + blockIdx.y) * HD, rotation);
         __syncwarp();
+#pragma unroll 1
         for (int i = lane; i < HD; i += WARP) {
             const bf16 key = to_bf16(shared.k[i]);
             const bf16 value = to_bf16(token[(NH + NKV + blockIdx.y) * HD + i]);
@@ -300,36 +310,45 @@ __device__ __forceinline__ void prepare_token(AttentionShared& shared, const flo
             shared.k[i] = to_float(key);
             shared.v[i] = to_float(value);
         }
+    } else if (warp == DECODE_WARPS - 1) {
+#pragma unroll 1
+        for (int i = lane; i < HD; i += WARP) {
+            shared.k[i] = 0.0f;
+            shared.v[i] = 0.0f;
+        }
     }
 }
 
-// The new token's own share: score q . k, weight 1, its v. Warp g has query head g.
-__device__ __forceinline__ void share_of_token(AttentionShared& shared, bool newest) {
+// Score of the new token, for the block that has it. Warp g has query head g.
+__device__ __forceinline__ void score_token(AttentionShared& shared, bool newest) {
+#pragma unroll 1
     for (int g = threadIdx.x / WARP; g < GROUP; g += DECODE_WARPS) {
         float dot = 0.0f;
-        for (int i = threadIdx.x % WARP; i < HD; i += WARP) {
-            dot += newest ? shared.q[g][i] * SOFTMAX_SCALE * shared.k[i] : 0.0f;
-            shared.out[DECODE_WARPS][g][i] = newest ? shared.v[i] : 0.0f;
+#pragma unroll
+        for (int j = 0; j < 2 * PAIRS; ++j) {
+            const int i = j * WARP + static_cast<int>(threadIdx.x) % WARP;
+            dot += i < HD ? shared.q[g][i] * shared.k[i] : 0.0f;
         }
         dot = warp_sum(dot);
         if (threadIdx.x % WARP == 0) {
-            shared.maximum[DECODE_WARPS][g] = newest ? dot : NO_SCORE;
-            shared.sum[DECODE_WARPS][g] = newest ? 1.0f : 0.0f;
+            shared.token_score[g] = newest ? dot * SOFTMAX_SCALE : NO_SCORE;
         }
     }
 }
 
 // The shares of the block's warps and of the new token, joined for one output.
 __device__ __forceinline__ Joined join_block(const AttentionShared& shared, int g, int d) {
-    float largest = shared.maximum[0][g];
-#pragma unroll
-    for (int w = 1; w <= DECODE_WARPS; ++w) {
+    // The new token has weight 1, its v and its score.
+    float largest = shared.token_score[g];
+#pragma unroll 1
+    for (int w = 0; w < DECODE_WARPS; ++w) {
         largest = fmaxf(largest, shared.maximum[w][g]);
     }
-    Joined joined = {largest, 0.0f, 0.0f};
-#pragma unroll
-    for (int w = 0; w <= DECODE_WARPS; ++w) {
-        const float weight = exp2f(shared.maximum[w][g] - largest);
+    const float token = fast_exp2(shared.token_score[g] - largest);
+    Joined joined = {largest, token, token * shared.v[d]};
+#pragma unroll 2
+    for (int w = 0; w < DECODE_WARPS; ++w) {
+        const float weight = fast_exp2(shared.maximum[w][g] - largest);
         joined.out += weight * shared.out[w][g][d];
         joined.sum += weight * shared.sum[w][g];
     }
@@ -342,12 +361,13 @@ __device__ __forceinline__ void join_shares(bf16* out, AttentionShared& shared,
                                             const float* partial_sum, size_t first_share,
                                             int active) {
     const int lane = threadIdx.x % WARP;
+#pragma unroll 1
     for (int g = threadIdx.x / WARP; g < GROUP; g += DECODE_WARPS) {
         const size_t share = first_share + static_cast<size_t>(g) * SPLITS + lane;
         const bool used = lane < active;
         const float maximum = used ? load_from_l2(partial_max + share) : NO_SCORE;
         const float sum = used ? load_from_l2(partial_sum + share) : 0.0f;
-        const float scale = exp2f(maximum - warp_max(maximum));
+        const float scale = fast_exp2(maximum - warp_max(maximum));
         const float total = warp_sum(sum * scale);
         if (lane < SPLITS) {
             shared.scale[g][lane] = scale;
@@ -357,16 +377,17 @@ __device__ __forceinline__ void join_shares(bf16* out, AttentionShared& shared,
         }
     }
     __syncthreads();
+#pragma unroll 1
     for (int index = threadIdx.x; index < GROUP * HD; index += DECODE_WARPS * WARP) {
         const int g = index / HD;
         const float* source =
             partial_out + (first_share + static_cast<size_t>(g) * SPLITS) * HD + index % HD;
         float value = 0.0f;
-#pragma unroll 8
+#pragma unroll 4
         for (int s = 0; s < active; ++s) {
             value += shared.scale[g][s] * load_from_l2(source + s * HD);
         }
-        out[index] = to_bf16(value / shared.total[g]);
+        out[index] = to_bf16(value * fast_reciprocal(shared.total[g]));
     }
 }
 
@@ -387,19 +408,20 @@ extern "C" __global__ void __launch_bounds__(DECODE_WARPS* WARP)
     if (position < 0 || split >= active) {
         return;
     }
-    const Pages pages = {k_pool, v_pool, block_table + static_cast<size_t>(slots[b]) * max_pages,
-                         split * count / active, (split + 1) * count / active, position};
-    FirstPage rows = {};
-    if (pages.first < pages.end) {
-        const size_t place = place_of(pages, pages.first);
-        const int left = position - pages.first * PAGE_TOKENS;
-        load_rows(rows.keys, k_pool + place, left);
-        load_rows(rows.values, v_pool + place, left);
+    const BlockShare block = {k_pool,
+                              v_pool,
+                              block_table + static_cast<size_t>(slots[b]) * max_pages,
+                              split * count / active * PAGE_UNITS,
+                              (split + 1) * count / active * PAGE_UNITS,
+                              position};
+    Unit unit = {};
+    if (block.first < block.end) {
+        load_unit(unit, block, block.first, place_of(block, block.first));
     }
     const bool newest = split == active - 1;
     const bool has_key = threadIdx.x / WARP == DECODE_WARPS - 1;
     const Rotation rotation = load_rotation(has_key ? k_norm : q_norm, rope_table, position);
-    const size_t new_row = (static_cast<size_t>(pages.table[position / PAGE_TOKENS]) * NKV +
+    const size_t new_row = (static_cast<size_t>(block.table[position / PAGE_TOKENS]) * NKV +
                             blockIdx.y) * PAGE_TOKENS + position % PAGE_TOKENS;
     let_next_kernel_start();
     wait_for_previous_kernel();
@@ -407,7 +429,7 @@ extern "C" __global__ void __launch_bounds__(DECODE_WARPS* WARP)
     prepare_token(shared, qkv + static_cast<size_t>(b) * (NH + 2 * NKV) * HD, rotation, newest,
                   k_pool + new_row * HD, v_pool + new_row * HD);
     __syncthreads();
-    share_of_token(shared, newest);
+    score_token(shared, newest);
     const int chunk = threadIdx.x % KEY_LANES;
     float query[GROUP][8] = {};
     Share shares[GROUP];
@@ -422,7 +444,7 @@ extern "C" __global__ void __launch_bounds__(DECODE_WARPS* WARP)
             query[g][d] *= SOFTMAX_SCALE;
         }
     }
-    walk_pages(shares, query, rows, pages);
+    walk_units(shares, query, unit, block);
     join_warp(shares);
     const int warp = threadIdx.x / WARP;
     if (threadIdx.x % WARP < HEAD_CHUNKS) {
@@ -437,11 +459,12 @@ extern "C" __global__ void __launch_bounds__(DECODE_WARPS* WARP)
 
     bf16* heads = out + (static_cast<size_t>(b) * NH + first_head) * HD;
     const size_t first_share = (static_cast<size_t>(b) * NH + first_head) * SPLITS;
+#pragma unroll 1
     for (int index = threadIdx.x; index < GROUP * HD; index += DECODE_WARPS * WARP) {
         const int g = index / HD;
         const Joined joined = join_block(shared, g, index % HD);
         if (active == 1) {
-            heads[index] = to_bf16(joined.out / joined.sum);
+            heads[index] = to_bf16(joined.out * fast_reciprocal(joined.sum));
             continue;
         }
         const size_t share = first_share + static_cast<size_t>(g) * SPLITS + split;

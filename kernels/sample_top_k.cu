@@ -30,6 +30,7 @@ struct TopKShared {
 __device__ __forceinline__ int choose_chunks(TopKShared& shared, int k) {
     for (int c = threadIdx.x; c < CHUNKS; c += DRAW_THREADS) {
         int better = 0;
+#pragma unroll 4
         for (int other = 0; other < CHUNKS; ++other) {
             better += shared.chunk_best[other] > shared.chunk_best[c];
         }
@@ -57,19 +58,23 @@ __device__ __forceinline__ int collect(TopKShared& shared, const float* source, 
     }
     __syncthreads();
     const int lane = threadIdx.x % WARP;
+    const float bound_score = bound == 0 ? negative_infinity() : score_of_rank(bound);
+#pragma unroll 1
     for (int n = threadIdx.x / WARP; n < chunks; n += DRAW_WARPS) {
         const int first_id = shared.chunk_list[n] * CHUNK + lane * 4;
-        float values[CHUNK / WARP / 4][4];
-#pragma unroll
+#pragma unroll 4
         for (int j = 0; j < CHUNK / WARP / 4; ++j) {
-            load_4_scores(values[j], source, first_id + j * WARP * 4);
-        }
-#pragma unroll
-        for (int j = 0; j < CHUNK / WARP / 4; ++j) {
-#pragma unroll
+            float values[4];
+            load_4_scores(values, source, first_id + j * WARP * 4);
+            // Most have nothing to give.
+            const float highest = fmaxf(fmaxf(values[0], values[1]), fmaxf(values[2], values[3]));
+            if (highest < bound_score) {
+                continue;
+            }
+#pragma unroll 1
             for (int i = 0; i < 4; ++i) {
                 const int id = first_id + j * WARP * 4 + i;
-                const mass_t rank = rank_of(values[j][i], id);
+                const mass_t rank = rank_of(id < V ? source[id] : negative_infinity(), id);
                 if (id < V && rank >= bound) {
                     const int place = atomicAdd(&shared.count, 1);
                     if (place < CANDIDATES) {
@@ -103,6 +108,7 @@ __device__ __forceinline__ void select_best(TopKShared& shared, const float* sou
     if (static_cast<int>(threadIdx.x) < count) {
         const mass_t own = shared.candidates[threadIdx.x];
         int better = 0;
+#pragma unroll 4
         for (int n = 0; n < count; ++n) {
             better += shared.candidates[n] > own;
         }
@@ -124,6 +130,7 @@ __device__ __forceinline__ void draw_among(TopKShared& shared, const SlotState& 
     __syncthreads();
     if (n == 0) {
         mass_t all = 0;
+#pragma unroll 1
         for (int i = 0; i < k; ++i) {
             all += shared.masses[i];
         }
@@ -132,6 +139,7 @@ __device__ __forceinline__ void draw_among(TopKShared& shared, const SlotState& 
                                  : 2.0 * static_cast<double>(all);
         mass_t before = 0;
         mass_t kept = 0;
+#pragma unroll 1
         for (int i = 0; i < k; ++i) {
             const mass_t mass = shared.masses[i];
             const float d = distance(score_of_rank(shared.best[i]), score_of_rank(shared.best[0]),
@@ -148,6 +156,7 @@ __device__ __forceinline__ void draw_among(TopKShared& shared, const SlotState& 
         const mass_t target = draw_target(state, shared.total);
         const int id = id_of_rank(shared.best[n]);
         mass_t before = 0;
+#pragma unroll 1
         for (int i = 0; i < k; ++i) {
             before += id_of_rank(shared.best[i]) < id ? shared.masses[i] : 0;
         }
@@ -158,7 +167,7 @@ __device__ __forceinline__ void draw_among(TopKShared& shared, const SlotState& 
     __syncthreads();
 }
 
-extern "C" __global__ void __launch_bounds__(DRAW_THREADS)
+extern "C" __global__ void __launch_bounds__(DRAW_THREADS, 1)
     sample_top_k(SlotState* slot_states, TokenRecord* records, int* token_ids, int* positions,
                  unsigned* occurrences, const float* scores, const ChunkResult* chunks,
                  const float* logits, const int* slots, int record_capacity) {

@@ -15,6 +15,9 @@ from engine.cuda.graph_launch import launch_graph
 from engine.cuda.memory_block import DeviceArray, MemoryBlock
 from engine.cuda.sampler import DeviceSampler
 
+STEPS_PER_GRAPH = 8
+"""Steps of the larger of two graphs: fewer launches, and no gap between its steps."""
+
 
 class DecodeGraph:
     """The decode step of one model; `use_graph` False launches its kernels one by one."""
@@ -35,7 +38,7 @@ class DecodeGraph:
         self.step = step
         self._logits = logits
         self._sampler = sampler
-        self._graphs: dict[tuple[int, bool], Any] = {}
+        self._graphs: dict[tuple[int, bool], tuple[Any, Any]] = {}
         self.use_graph = use_graph
         self.row_token_ids = rows("row_token_ids")
         self.row_positions = rows("row_positions")
@@ -56,13 +59,15 @@ class DecodeGraph:
         `few` says that every slot keeps few ids (`DeviceSampler.keeps_few`).
         """
         if self.use_graph:
-            launch_graph(self._graphs[rows, few], stream, steps)
+            one, several = self._graphs[rows, few]
+            launch_graph(several, stream, steps // STEPS_PER_GRAPH)
+            launch_graph(one, stream, steps % STEPS_PER_GRAPH)
             return
         for _ in range(steps):
             self._step(rows, few)
 
     def prepare(self, rows: int, stream: Any, *, few: bool) -> None:  # noqa: ANN401
-        """Make the graph for so many rows, once; overwrites `set_rows`, changes no slot.
+        """Make the graphs for so many rows, once; overwrites `set_rows`, changes no slot.
 
         The first, eager step of idle rows compiles and loads all kernels, which must not happen
         while a graph is captured.
@@ -73,12 +78,14 @@ class DecodeGraph:
         self._sampler.stop_all()
         self._step(rows, few)
         stream.synchronize()
-        self._graphs[rows, few] = self._capture(rows, stream, few)
+        one = self._capture(rows, stream, few, 1)
+        self._graphs[rows, few] = one, self._capture(rows, stream, few, STEPS_PER_GRAPH)
 
-    def _capture(self, rows: int, stream: Any, few: bool) -> Any:  # noqa: ANN401
+    def _capture(self, rows: int, stream: Any, few: bool, steps: int) -> Any:  # noqa: ANN401
         stream.begin_capture()
         try:
-            self._step(rows, few)
+            for _ in range(steps):
+                self._step(rows, few)
         finally:
             graph = stream.end_capture()
         graph.upload(stream)

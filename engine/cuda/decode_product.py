@@ -8,17 +8,11 @@ from enum import IntEnum
 from engine.cuda.device import CudaDevice
 from engine.models.model_config import ModelConfig
 
-MAX_BATCH = 8
-"""Rows of x that the kernel multiplies at a time."""
-
-_TILE = 8
-_STAGED_BYTES = 64 * 1024
-"""Weights that a block stages, at most."""
-
+WARP = 32
+_VALUES_PER_VECTOR = 8
+_STAGED_VECTORS = 24
+"""16-byte vectors of weights that a thread stages in a turn, at most."""
 _CP_ASYNC_CAPABILITY = 80
-_ROW_PADDING = 32
-_STATIC_BYTES = 12 * 1024
-"""More than the kernel's static shared memory, the sums of its warps, takes in any shape."""
 
 
 class Kind(IntEnum):
@@ -31,12 +25,12 @@ class Kind(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class LaunchShape:
-    """How the work is cut: warps of a block, which share K; tiles of 8 rows of weight per block and
-    turn; steps of 32 values of K per warp whose weights are staged; turns under way at a time.
+    """How the work is cut: warps per block; per warp and turn rows of weight; of each row the
+    16-byte vectors per lane that are staged in shared memory; turns under way at a time.
     """
 
     warps: int
-    tiles: int
+    rows: int
     staged: int
     turns: int = 1
 
@@ -61,7 +55,7 @@ class DecodeProduct:
             f"-DPRODUCT_NORM={int(self.normalizes)}",
             f"-DPRODUCT_KIND={int(self.kind)}",
             f"-DPRODUCT_WARPS={s.warps}",
-            f"-DPRODUCT_TILES={s.tiles}",
+            f"-DPRODUCT_ROWS={s.rows}",
             f"-DPRODUCT_STAGED={s.staged}",
             f"-DPRODUCT_TURNS={s.turns}",
         )
@@ -69,39 +63,25 @@ class DecodeProduct:
     @property
     def threads(self) -> int:
         """Threads of a block."""
-        return 32 * self.shape.warps
+        return self.shape.warps * WARP
 
-    def batch(self, device: CudaDevice, rows: int) -> int:
-        """Rows of x that are multiplied at a time: what shared memory holds beside the weights."""
-        room = device.shared_bytes_per_block - _STATIC_BYTES - self._weight_bytes(device)
-        return max(1, min(rows, MAX_BATCH, room // self._row_bytes()))
-
-    def shared_bytes(self, device: CudaDevice, batch: int) -> int:
+    def shared_bytes(self, device: CudaDevice) -> int:
         """Dynamic shared memory of a block."""
-        return self._weight_bytes(device) + batch * self._row_bytes()
-
-    def _weight_bytes(self, device: CudaDevice) -> int:
         if device.compute_capability < _CP_ASYNC_CAPABILITY:
             return 0
         s = self.shape
-        return s.turns * s.tiles * min(s.staged, self._steps()) * 16 * self.threads
-
-    def _row_bytes(self) -> int:
-        parts = 2 if self.normalizes else 1
-        return parts * 2 * (self.shape.warps * self._steps() * 32 + _ROW_PADDING)
-
-    def _steps(self) -> int:
-        return -(-_steps(self.inputs) // self.shape.warps)
+        staged = min(s.staged, _vectors(self.inputs))
+        return s.turns * s.rows * staged * 16 * self.threads
 
     def blocks(self, device: CudaDevice) -> int:
         """Blocks of a launch: enough to do all rows at once, or, of a product that takes several
         turns, as many as the device holds.
         """
-        tiles = self.shape.tiles // 2 if self.kind is Kind.SWIGLU else self.shape.tiles
-        needed = -(-self.outputs // (_TILE * tiles))
+        outputs = self.shape.rows // 2 if self.kind is Kind.SWIGLU else self.shape.rows
+        needed = -(-self.outputs // (outputs * self.shape.warps))
         if self.shape.turns == 1:
             return needed
-        shared = max(self.shared_bytes(device, 1), 16 * 1024)
+        shared = max(self.shared_bytes(device), 16 * 1024)
         resident = device.multiprocessors * max(1, device.shared_bytes_per_block // shared)
         return min(needed, resident)
 
@@ -143,18 +123,13 @@ def decode_products(config: ModelConfig, shapes: dict[str, LaunchShape]) -> Deco
 
 
 def _usual_shape(name: str, inputs: int) -> LaunchShape:
-    """Two tiles where there are many rows, one where there are few; all of a turn staged if it
-    fits.
-    """
-    many = name in ("qkv", "gate_up", "lm_head")
-    tiles = 2 if many else 1
-    warps = 4 if many else 8
-    steps = -(-_steps(inputs) // warps)
-    turns = 2 if name == "lm_head" else 1
-    staged = min(steps, _STAGED_BYTES // (turns * tiles * 512 * warps))
-    return LaunchShape(warps, tiles, staged, turns)
+    """Four rows a warp where there are many rows, one where there are few (H200, 2026-11-30)."""
+    vectors = _vectors(inputs)
+    rows = 1 if name in ("o", "down") else 4 if 4 * vectors <= _STAGED_VECTORS else 2
+    staged = min(vectors, _STAGED_VECTORS // rows)
+    return LaunchShape(warps=4, rows=rows, staged=staged, turns=2 if name == "lm_head" else 1)
 
 
-def _steps(inputs: int) -> int:
-    """Steps of 32 values of K."""
-    return -(-inputs // 32)
+def _vectors(inputs: int) -> int:
+    """16-byte vectors of a row per lane."""
+    return -(-inputs // (_VALUES_PER_VECTOR * WARP))

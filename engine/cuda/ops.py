@@ -106,13 +106,12 @@ class Ops:
         norm: DeviceArray | None = None,
     ) -> None:
         """Compute a fused product of B rows, x [B, K] to out [B, N]; types: decode_product.cu."""
-        batch = product.batch(self._device, rows)
-        shared = product.shared_bytes(self._device, batch)
+        shared = product.shared_bytes(self._device)
         kernel = self._library.kernel(
             "decode_product", "decode_product_bf16", shared, product.defines
         )
         # Without a norm the kernel does not read that argument.
-        arguments = (out, x, weight if norm is None else norm, weight, _i32(rows), _i32(batch))
+        arguments = (out, x, weight if norm is None else norm, weight, _i32(rows))
         grid = (product.blocks(self._device),)
         self._launch(kernel, grid, (product.threads,), arguments, shared_mem=shared)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -308,17 +310,18 @@ def plant(old: str, new: str) -> str:
 
 FAULTS = {
     "split": ("(split + 1) * count / active", "(split + 1) * (count - 1) / active"),
-    "cached": ("count / active, position}", "count / active, position - 1}"),
-    "ahead": ("count / active, position}", "count / active, position + 1}"),
-    "kv head": ("(blockIdx.y) * PAGE_TOKENS * HD;", "(0) * PAGE_TOKENS * HD;"),
+    "cached": ("position};", "position - 1};"),
+    "ahead": ("position};", "position + 1};"),
+    "kv head": ("<size_t>(blockIdx.y) * PAGE_TOKENS", "<size_t>(0) * PAGE_TOKENS"),
+    "rows of a unit": ("unit % PAGE_UNITS * UNIT", "unit % PAGE_UNITS"),
     "rescale": ("shares[g].out[d] *= correction;", ""),
     "warps": ("weight * shared.sum[w][g]", "shared.sum[w][g]"),
     "merge": ("shared.scale[g][s] * load_from_l2", "load_from_l2"),
     "slot": ("(slots[b]) * max_pages", "(b) * max_pages"),
-    "new token": ("w = 0; w <= DECODE_WARPS", "w = 0; w < DECODE_WARPS"),
-    "scale of the new token": ("shared.q[g][i] * SOFTMAX_SCALE", "shared.q[g][i]"),
+    "new token": ("{largest, token, token * shared.v[d]}", "{largest, 0.0f, 0.0f}"),
+    "scale of the new token": ("dot * SOFTMAX_SCALE : NO_SCORE", "dot : NO_SCORE"),
     "newest everywhere": ("newest = split == active - 1", "newest = true"),
-    "page of the new row": ("pages.table[position / PAGE_TOKENS])", "pages.table[0])"),
+    "page of the new row": ("table[position / PAGE_TOKENS]", "table[0]"),
     "row of the new row": ("PAGE_TOKENS + position % PAGE_TOKENS", "PAGE_TOKENS + position % 63"),
     "head of k": ("token + (NH + blockIdx.y) * HD", "token + NH * HD"),
     "head of v": ("(NH + NKV + blockIdx.y) * HD + i", "(NH + NKV) * HD + i"),
@@ -327,21 +330,29 @@ FAULTS = {
     "rotation": ("y * rotation.angle[j].x + x", "y * rotation.angle[j].x - x"),
     "position of the angle": ("(position) * (HD / 2)", "(position - 1) * (HD / 2)"),
     "norm of k": ("has_key ? k_norm : q_norm", "q_norm"),
-    "mean": ("warp_sum(squares) / HD", "warp_sum(squares)"),
+    "mean": ("warp_sum(squares) * (1.0f / HD)", "warp_sum(squares)"),
     "arrivals stay": ("*arrived = 0;", ""),
     "nobody is last": ("static_cast<unsigned>(active - 1)", "static_cast<unsigned>(active)"),
     "joined early": ("static_cast<unsigned>(active - 1)", "static_cast<unsigned>(active - 2)"),
     "row of arrivals": ("arrivals + b * NKV + blockIdx.y", "arrivals + blockIdx.y"),
 }
-FAULT_CASE = {"slots": [1, 0, 2], "splits": 3, "sharpness": 2.0, "orders": (0, 2)}
+# Heads so wide that a page is read in two parts.
+FAULT_CASE = {
+    "sizes": Sizes(NH=4, NKV=2, HD=128),
+    "slots": [1, 0, 2],
+    "splits": 3,
+    "sharpness": 2.0,
+    "orders": (0, 2),
+}
 FAULT_POSITIONS = [5, 330, 200]
 
 
 @pytest.mark.emulation
 @pytest.mark.parametrize(("old", "new"), FAULTS.values(), ids=FAULTS)
 def test_planted_fault_is_seen(old, new):
+    source = plant(old, new)
     with pytest.raises((AssertionError, EmulationError)):
-        run(FAULT_POSITIONS, source=plant(old, new), **FAULT_CASE)
+        run(FAULT_POSITIONS, source=source, **FAULT_CASE)
 
 
 @pytest.mark.emulation
@@ -350,19 +361,12 @@ def test_the_case_of_the_planted_faults_is_right_without_them():
 
 
 # Not the one before the arrival: the emulation runs a block to its next barrier before another.
+BARRIERS = [m.span() for m in re.finditer(r"__syncthreads\(\);(?!\n    if \(threadIdx)", SOURCE)]
+
+
 @pytest.mark.emulation
-@pytest.mark.parametrize(
-    "before",
-    [
-        "    for (int index = threadIdx.x; index < GROUP * HD; index += DECODE_WARPS * WARP) {\n"
-        "        const int g = index / HD;\n        const float* source",
-        "    share_of_token(shared, newest);",
-        "\n    bf16* heads",
-        "    if (shared.last) {\n        __threadfence",
-    ],
-    ids=["scales", "token", "shares of the warps", "last"],
-)
-def test_missing_barrier_is_seen(before):
-    source = plant(f"    __syncthreads();\n{before}", before)
+@pytest.mark.parametrize(("start", "end"), BARRIERS)
+def test_missing_barrier_is_seen(start, end):
+    source = SOURCE[:start] + SOURCE[end:]
     with pytest.raises((AssertionError, EmulationError)):
         run([330, 5], source=source, orders=ORDERS)

@@ -8,19 +8,19 @@ from engine.cuda.kernel_source import kernel_source
 
 # Fault: file, then each text to replace with its replacement.
 SOURCE_FAULTS = {
-    "skipped QK-norm": ("qk_norm_rope", {"#if QK_NORM\n": "#if 0\n"}),
+    "skipped QK-norm": ("decode_attention", {"QK_NORM ?": "0 ?"}),
     "interleaved rotation": (
-        "qk_norm_rope",
+        "decode_attention",
         {
-            "? source[i] :": "? source[is_v ? i : 2 * i] :",
-            "? source[i + HD / 2] :": "? source[is_v ? i + HD / 2 : 2 * i + 1] :",
+            "? head[i] :": "? head[2 * i] :",
+            "? head[i + HD / 2] :": "? head[2 * i + 1] :",
             "to_float(norm[i])": "to_float(norm[2 * i])",
             "to_float(norm[i + HD / 2])": "to_float(norm[2 * i + 1])",
         },
     ),
     "wrong kv head": (
-        "qk_norm_rope",
-        {"is_v ? head - NH - NKV :": "is_v ? (head - NH - NKV + 1) % NKV :"},
+        "decode_attention",
+        {"(NH + NKV + blockIdx.y) * HD + i": "(NH + NKV + (blockIdx.y + 1) % NKV) * HD + i"},
     ),
 }
 

@@ -14,6 +14,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("cupy")
 
 import engine.cuda.kernel_library as kernel_library  # noqa: E402
+from engine.cuda.cuda_backend import CudaBackend  # noqa: E402
 from engine.cuda.prefill_product import find_cublas  # noqa: E402
 from engine.models.model_files import open_model  # noqa: E402
 from tests.gpu import accuracy, demo_conversations, planted_faults, teacher_forcing  # noqa: E402
@@ -79,16 +80,23 @@ def demo_reference():
 def check_all_paths(reference: Reference, name: str) -> None:
     layers = reference.files.config.num_hidden_layers
     comparisons = []
+
+    def prefill(backend: CudaBackend, path: str) -> None:
+        ours = teacher_forcing.prefill_outputs(backend, reference.sequences, layers)
+        comparisons.append(reference.compare(f"{name}, prefill, {path}", ours))
+
     backend = teacher_forcing.loaded_backend(reference.files, use_cublas=False)
-    ours = teacher_forcing.prefill_outputs(backend, reference.sequences, layers)
-    comparisons.append(reference.compare(f"{name}, prefill, own GEMM", ours))
+    if backend._hopper_prefill is not None:
+        prefill(backend, "Hopper kernels")
     ours = teacher_forcing.decode_outputs(backend, reference.sequences, layers)
     comparisons.append(reference.compare(f"{name}, decode step", ours))
+    backend.close()
+    backend = teacher_forcing.loaded_backend(reference.files, use_cublas=False, use_hopper=False)
+    prefill(backend, "own GEMM")
     cublas = find_cublas()
     if cublas is not None:
         backend._forward.prefill_product = cublas
-        ours = teacher_forcing.prefill_outputs(backend, reference.sequences, layers)
-        comparisons.append(reference.compare(f"{name}, prefill, cuBLAS", ours))
+        prefill(backend, "cuBLAS")
     backend.close()
     failures = {c.name: c.failures() for c in comparisons if c.failures()}
     assert not failures

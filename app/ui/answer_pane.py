@@ -161,7 +161,8 @@ class AnswerPane(QWidget):
             )
         done = reply is not None and not running
         self._copy.setVisible(done and bool(self.body.text))
-        self._copies.setVisible(self._copy.isVisibleTo(self))
+        thought = reply is not None and bool(reply.thinking.strip())
+        self._copies.setVisible(done and (thought or bool(self.body.text)))
         self._regenerate.setVisible(done and not failed)
         self._edit.setVisible(done)
         self._edit_answer.setVisible(done and bool(self.body.text))

@@ -59,7 +59,13 @@ class ReplyCopies(QObject):
                 assert_never(never)
 
     def _open_menu(self, place: QPoint) -> None:
-        has_thinking = bool(self._thinking.text.strip())
+        answered, thought = bool(self._answer.body.text), bool(self._thinking.text.strip())
+        there = {
+            "markdown": answered,
+            "plain": answered,
+            "thinking": thought,
+            "both": answered and thought,
+        }
         for action in self.menu.actions():
-            action.setEnabled(has_thinking or action.data() in ("markdown", "plain"))
+            action.setEnabled(there[action.data()])
         self.menu.popup(place)

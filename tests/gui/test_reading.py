@@ -150,17 +150,23 @@ def test_each_way_to_copy_takes_exactly_its_part(window, kind, copied):
     assert widget.answer.action("copy").text() == "Copied"
 
 
-def test_the_menu_of_copies_opens_below_its_button_and_offers_no_thinking_where_there_is_none(
-    window, qtbot
-):
-    scenes.show_chat(window, scenes.exchange(answer="Yes.", thinking=""))
+@pytest.mark.parametrize(
+    ("answer", "thinking", "offered"),
+    [
+        ("Yes.", "Hm.", {"markdown", "plain", "thinking", "both"}),
+        ("Yes.", "", {"markdown", "plain"}),
+        ("", "Stopped while thinking.", {"thinking"}),
+    ],
+)
+def test_the_menu_of_copies_offers_what_is_there(window, qtbot, answer, thinking, offered):
+    stopped = scenes.exchange(answer=answer, thinking=thinking, status=ReplyStatus.STOPPED)
+    scenes.show_chat(window, stopped)
     scenes.settle(window)
     widget = widget_of(window)
     menu = widget.copies.menu
     qtbot.mouseClick(widget.answer.action("copies"), Qt.MouseButton.LeftButton)
     assert menu.isVisible()
-    enabled = {each.data(): each.isEnabled() for each in menu.actions()}
-    assert enabled == {"markdown": True, "plain": True, "thinking": False, "both": False}
+    assert {each.data() for each in menu.actions() if each.isEnabled()} == offered
     menu.close()
 
 

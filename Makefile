@@ -14,7 +14,7 @@ ARGS ?=
 # One file stays in one process: its fixtures are made once. PARALLEL= runs everything in one.
 PARALLEL ?= -n 2 --dist loadfile
 
-.PHONY: run test check fix test-kernels test-oracle test-real test-gpu bench golden screenshots self-test fetch-smollm2 lock eval-demo
+.PHONY: run test check fix test-kernels test-oracle test-real test-gpu bench golden screenshots self-test fetch-smollm2 lock eval-demo train-demo
 
 run:
 	@$(ENSURE) run
@@ -91,3 +91,7 @@ lock:
 	  constraints=$$([ $$set = app ] || echo "-c app.txt"); \
 	  uv pip compile --universal --generate-hashes --python-version 3.11 --no-emit-index-url --no-emit-find-links \
 	    --no-header --no-annotate --quiet $$constraints $$set.in -o $$set.txt || exit 1; done
+
+# On a machine with an NVIDIA GPU and PyTorch: make train-demo PY=python3 (minutes; measures itself).
+train-demo:
+	$(PY) -m resources.demo_model.make.train --muon --rate 3e-3 --steps 10470 $(ARGS)

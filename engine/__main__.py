@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import io
+import logging
 import sys
 from pathlib import Path
 from typing import NoReturn
@@ -59,6 +60,8 @@ def build_parser() -> argparse.ArgumentParser:
     add("--context", type=int, metavar="TOKENS",
         help=f"context length (default {DEFAULT_CAPACITY_TOKENS}, or the model's)")  # fmt: skip
     add("--device", choices=DEVICES, default="auto", help="default auto")
+    add("--no-graph", action="store_true",
+        help="launch the GPU's kernels one by one: slower, the same answers")  # fmt: skip
     add("--dump", type=Path, metavar="DIR",
         help="write the prompt's hidden states and logits as .npy (one -i)")  # fmt: skip
     add("--json", action="store_true", help="one JSON object per turn on stdout (needs -i)")
@@ -96,9 +99,12 @@ def run_chat(arguments: argparse.Namespace) -> int:
     chat_options(arguments)  # what is wrong with them is told before a file is read
     dump = DumpFolder(arguments.dump) if arguments.dump else None
     wanted = DEFAULT_CAPACITY_TOKENS if arguments.context is None else arguments.context
-    engine = open_engine(arguments.model, arguments.device, wanted, dump=dump)
+    use_graph = not arguments.no_graph
+    engine = open_engine(arguments.model, arguments.device, wanted, dump=dump, use_graph=use_graph)
     try:
         info = engine.info()
+        if arguments.no_graph and not info.on_gpu:
+            print("note: --no-graph changes nothing on the CPU", file=sys.stderr)
         if arguments.context is not None and info.capacity_tokens < arguments.context:
             expected = f"at most {info.capacity_tokens} for this model"
             raise BadRequest("--context", arguments.context, expected)
@@ -126,6 +132,9 @@ def main() -> int:
         if isinstance(stream, io.TextIOWrapper):
             # Questions and answers hold any character, whatever the terminal's locale says.
             stream.reconfigure(encoding="utf-8", errors="replace")
+    # A warning of the engine starts at the left, over the progress of loading.
+    start = "\r" if sys.stderr.isatty() else ""
+    logging.basicConfig(format=start + "note: %(message)s")
     arguments = build_parser().parse_args()
     try:
         return run_chat(arguments)

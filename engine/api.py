@@ -350,6 +350,7 @@ class EngineInfo:
     capabilities: frozenset[Capability]
     memory: MemoryPlan
     on_gpu: bool
+    graph_refused: bool = False  # at `load` or later: no CUDA graphs, answers are slower
 
 
 class Engine(Protocol):

@@ -55,6 +55,11 @@ class Backend(Protocol):
         ...
 
     @property
+    def graph_refused(self) -> bool:
+        """Whether the GPU works more slowly than it could, as it refused to capture a graph."""
+        ...
+
+    @property
     def capacity_tokens(self) -> int:
         """Positions that the cache holds, over all slots; `// max_sequences` of them per slot."""
         ...

@@ -129,6 +129,7 @@ class TextEngine:
             capabilities=frozenset(capabilities),
             memory=self._backend.memory(),
             on_gpu=self._backend.on_gpu,
+            graph_refused=self._backend.graph_refused,
         )
 
     @property

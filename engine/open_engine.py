@@ -35,11 +35,13 @@ def open_engine(
     kernel_cache_dir: Path | None = None,
     *,
     dump: DumpSink | None = None,
+    use_graph: bool = True,
 ) -> Engine:
     """Open a model folder or GGUF for a device; `load` must follow.
 
     `capacity_tokens` is cut to the positions that the model knows (`info()` tells the result).
-    `kernel_cache_dir` keeps compiled CUDA kernels. `dump` takes intermediate values.
+    `kernel_cache_dir` keeps compiled CUDA kernels. `dump` takes intermediate values. `use_graph`
+    False launches every kernel by itself on a GPU; the CPU never has a graph.
 
     Raises:
         ModelFileMissing, BadModelFile, UnsupportedModel: the files.
@@ -54,7 +56,8 @@ def open_engine(
     # Side by side: finding a GPU is waiting for its driver, building a tokenizer is computing.
     with ThreadPoolExecutor(1, "tokenizer") as pool:
         tokenizer = pool.submit(_open_tokenizer, files)
-        backend = _open_backend(files, device, capacity_tokens, max_sequences, kernel_cache_dir)
+        sizes = (capacity_tokens, max_sequences)
+        backend = _open_backend(files, device, *sizes, kernel_cache_dir, use_graph)
         return TextEngine(backend, tokenizer.result(), files.name, dump=dump)
 
 
@@ -109,10 +112,11 @@ def _open_backend(
     capacity_tokens: int,
     max_sequences: int,
     kernel_cache_dir: Path | None,
+    use_graph: bool,
 ) -> Backend:
     if device != "cpu":
         try:
-            return _open_cuda(files, capacity_tokens, max_sequences, kernel_cache_dir)
+            return _open_cuda(files, capacity_tokens, max_sequences, kernel_cache_dir, use_graph)
         except (NoCudaDevice, DriverTooOld, UnsupportedModel):
             if device == "cuda":
                 raise
@@ -120,7 +124,11 @@ def _open_backend(
 
 
 def _open_cuda(
-    files: ModelFiles, capacity_tokens: int, max_sequences: int, kernel_cache_dir: Path | None
+    files: ModelFiles,
+    capacity_tokens: int,
+    max_sequences: int,
+    kernel_cache_dir: Path | None,
+    use_graph: bool,
 ) -> Backend:
     if kernel_cache_dir is not None:
         # CuPy looks at it once, while it is imported.
@@ -131,5 +139,6 @@ def _open_cuda(
         raise NoCudaDevice(f"{error.name} is not installed") from error
     except ImportError as error:  # CuPy is there, but a library that it needs is not
         raise NoCudaDevice(f"CuPy does not start: {error}") from error
-    backend: Backend = CudaBackend(files, capacity_tokens, max_sequences, kernel_cache_dir)
+    sizes = (capacity_tokens, max_sequences)
+    backend: Backend = CudaBackend(files, *sizes, kernel_cache_dir, use_graph=use_graph)
     return backend

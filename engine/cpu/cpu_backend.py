@@ -80,6 +80,11 @@ class CpuBackend:
         return False
 
     @property
+    def graph_refused(self) -> bool:
+        """False."""
+        return False
+
+    @property
     def capacity_tokens(self) -> int:
         """Positions that the cache holds, over all slots."""
         return self._capacity_tokens

@@ -103,6 +103,11 @@ class CudaBackend:
         return True
 
     @property
+    def graph_refused(self) -> bool:
+        """Whether a capture failed since `load`: the decode step is launched kernel by kernel."""
+        return hasattr(self, "_decode") and self._decode.refused
+
+    @property
     def capacity_tokens(self) -> int:
         """Positions that the cache holds, over all slots."""
         return self._capacity_tokens

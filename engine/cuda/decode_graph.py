@@ -2,15 +2,20 @@
 
 All that changes from step to step (tokens, positions, sampler state) lies in device memory, so one
 graph per number of rows serves every step, and the host can enqueue a whole run without waiting.
+
+Where a driver refuses to capture, the same kernels are launched one by one, with the same results.
 """
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
+import cupy
 import numpy as np
 
 from engine.cuda.decode_step import DecodeStep
+from engine.cuda.device import CUDA_ERRORS
 from engine.cuda.graph_launch import launch_graph
 from engine.cuda.memory_block import DeviceArray, MemoryBlock
 from engine.cuda.sampler import DeviceSampler
@@ -18,9 +23,16 @@ from engine.cuda.sampler import DeviceSampler
 STEPS_PER_GRAPH = 8
 """Steps of the larger of two graphs: fewer launches, and no gap between its steps."""
 
+_REFUSALS = (cupy.cuda.memory.OutOfMemoryError, *CUDA_ERRORS)
+
+_log = logging.getLogger(__name__)
+
 
 class DecodeGraph:
-    """The decode step of one model; `use_graph` False launches its kernels one by one."""
+    """The decode step of one model; `use_graph` False launches its kernels one by one.
+
+    `refused` says that a capture failed; `use_graph` is False from then on.
+    """
 
     def __init__(
         self,
@@ -39,7 +51,9 @@ class DecodeGraph:
         self._logits = logits
         self._sampler = sampler
         self._graphs: dict[tuple[int, bool], tuple[Any, Any]] = {}
+        self._prepared: set[tuple[int, bool]] = set()
         self.use_graph = use_graph
+        self.refused = False
         self.row_token_ids = rows("row_token_ids")
         self.row_positions = rows("row_positions")
         self.row_slots = rows("row_slots")
@@ -70,16 +84,31 @@ class DecodeGraph:
         """Make the graphs for so many rows, once; overwrites `set_rows`, changes no slot.
 
         The first, eager step of idle rows compiles and loads all kernels, which must not happen
-        while a graph is captured.
+        while a graph is captured; without a graph it is all that is done.
         """
-        if (rows, few) in self._graphs:
+        if (rows, few) in self._prepared:
             return
         self.set_rows([0] * rows, [0] * rows, [-1] * rows)
         self._sampler.stop_all()
         self._step(rows, few)
         stream.synchronize()
-        one = self._capture(rows, stream, few, 1)
-        self._graphs[rows, few] = one, self._capture(rows, stream, few, STEPS_PER_GRAPH)
+        if self.use_graph:
+            self._capture_both(rows, stream, few)
+        self._prepared.add((rows, few))
+
+    def _capture_both(self, rows: int, stream: Any, few: bool) -> None:  # noqa: ANN401
+        try:
+            one = self._capture(rows, stream, few, 1)
+            self._graphs[rows, few] = one, self._capture(rows, stream, few, STEPS_PER_GRAPH)
+        except _REFUSALS as error:
+            # A sticky error is raised again here; after any other the device works on.
+            stream.synchronize()
+            self.use_graph, self.refused = False, True
+            self._graphs.clear()
+            _log.warning(
+                "the GPU cannot replay its work as a graph here (%s); answers come a little slower",
+                str(error) or type(error).__name__,
+            )
 
     def _capture(self, rows: int, stream: Any, few: bool, steps: int) -> Any:  # noqa: ANN401
         stream.begin_capture()

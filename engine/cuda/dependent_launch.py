@@ -18,7 +18,6 @@ import numpy as np
 
 from engine.cuda.device import CudaDevice
 from engine.cuda.kernel_library import Kernel
-from engine.errors import DeviceLost
 
 MIN_COMPUTE_CAPABILITY = 90
 
@@ -55,7 +54,7 @@ class DependentLaunch:
         """Launch on the current stream.
 
         Raises:
-            DeviceLost: the driver refused the launch.
+            CUDADriverError: the driver refused the launch.
         """
         if not self.overlaps:
             kernel(grid, block, args, shared_mem=shared_mem)
@@ -71,7 +70,7 @@ class DependentLaunch:
         function = self._driver.CUfunction(kernel.kernel.ptr)
         (code,) = self._driver.cuLaunchKernelEx(config, function, (values, types), 0)
         if int(code) != 0:
-            raise DeviceLost(f"cuLaunchKernelEx: {code}")
+            raise cupy.cuda.driver.CUDADriverError(int(code))
 
 
 class OverlappingLaunch:
@@ -95,7 +94,7 @@ class OverlappingLaunch:
         """Launch with the arguments whose addresses lie at `parameters`.
 
         Raises:
-            DeviceLost: the driver refused the launch.
+            CUDADriverError: the driver refused the launch.
         """
         config = self._config
         config.gridDimX, config.gridDimY, config.gridDimZ = grid
@@ -103,7 +102,7 @@ class OverlappingLaunch:
             config.hStream = self._stream_pointer = stream_pointer
         (code,) = self._driver.cuLaunchKernelEx(config, self._function, parameters, 0)
         if int(code) != 0:
-            raise DeviceLost(f"cuLaunchKernelEx: {code}")
+            raise cupy.cuda.driver.CUDADriverError(int(code))
 
 
 def _attributes(driver: Any) -> list[Any]:  # noqa: ANN401

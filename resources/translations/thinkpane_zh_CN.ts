@@ -1175,6 +1175,10 @@
         <translation>这台电脑上还没有模型。您的问题已保留。</translation>
     </message>
     <message>
+        <source>The GPU cannot replay its work as a graph here; answers come a little slower.</source>
+        <translation>此 GPU 无法以 CUDA 图的方式重放计算，回答会稍慢一些。</translation>
+    </message>
+    <message>
         <source>Thinkpane ended unexpectedly while it loaded {label}, so it was not loaded again by itself. Your chats are untouched; try again, or choose another model.</source>
         <translation>Thinkpane 上次在加载 {label} 时意外结束，因此没有自动再次加载。您的对话不受影响；请重试，或换一个模型。</translation>
     </message>

@@ -6,12 +6,14 @@ import sys
 import threading
 import uuid
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from pytestqt.qtbot import QtBot
 
 from app.engine_events import (
+    GraphRefused,
     LoadAdvanced,
     LoadFailed,
     LoadRequest,
@@ -26,6 +28,7 @@ from engine.api import (
     ChatMessage,
     Delta,
     Engine,
+    EngineInfo,
     Event,
     Failed,
     Finished,
@@ -35,7 +38,12 @@ from engine.api import (
     Role,
 )
 from engine.errors import DeviceLost, NotEnoughMemory, PromptTooLong
-from engine.scripted_engine import ScriptedEngine, ScriptedReply, reply_of_texts
+from engine.scripted_engine import (
+    ScriptedEngine,
+    ScriptedReply,
+    reply_of_texts,
+    scripted_info,
+)
 
 LONG = "word " * 2000
 
@@ -332,3 +340,36 @@ def test_request_ids_are_kept(recorder):
     name = uuid.uuid4().hex
     r.ask(name)
     assert r.wait_for(Finished).request_id == name
+
+
+class _RefusesGraph(ScriptedEngine):
+    """Tells of a refused graph once so many requests were taken."""
+
+    requests_before = 0
+
+    def info(self) -> EngineInfo:
+        refused = len(self.requests) >= self.requests_before
+        return replace(scripted_info(on_gpu=True), graph_refused=refused)
+
+
+@pytest.mark.parametrize(("requests_before", "told_after"), [(0, ModelLoaded), (1, Finished)])
+def test_a_refused_graph_is_told_once_however_many_loads_and_replies_follow(
+    recorder, requests_before, told_after
+):
+    def factory(request: LoadRequest) -> Engine:
+        engine = _RefusesGraph([reply_of_texts("", "Yes."), reply_of_texts("", "No.")])
+        engine.requests_before = requests_before
+        return engine
+
+    r = recorder(factory)
+    r.load()
+    r.ask("r1")
+    r.ask("r2")
+    r.load()
+    r.ask("r3")
+    r.thread.unload()
+    r.wait_for(ModelUnloaded)
+    places = [place for place, event in enumerate(r.events) if isinstance(event, GraphRefused)]
+    assert len(places) == 1
+    first = next(place for place, event in enumerate(r.events) if isinstance(event, told_after))
+    assert places == [first + 1]

@@ -8,7 +8,13 @@ from pathlib import Path
 import pytest
 
 from app.chat_view import ModelState
-from app.engine_events import LoadAdvanced, LoadFailed, ModelLoaded, ModelUnloaded
+from app.engine_events import (
+    GraphRefused,
+    LoadAdvanced,
+    LoadFailed,
+    ModelLoaded,
+    ModelUnloaded,
+)
 from app.model_records import (
     LoadMarker,
     ModelRecord,
@@ -308,3 +314,15 @@ def test_the_window_knows_what_the_loaded_model_can_do_also_while_it_loads_again
     assert desk.view.capabilities == everything, "nothing is known of another model"
     desk.models.select("m1")
     assert desk.view.capabilities == {Capability.SEED}
+
+
+def test_a_gpu_without_a_graph_is_told_in_one_quiet_notice(desk):
+    desk.models.load_at_start()
+    loaded(desk, on_gpu=True)
+    desk.models.on_worker_event(GraphRefused())
+    notice = desk.view.notices["graph"]
+    assert notice.text == (
+        "The GPU cannot replay its work as a graph here; answers come a little slower."
+    )
+    assert (notice.kind, notice.actions) == ("info", ())
+    assert states(desk)["m1"] is ModelState.READY

@@ -16,6 +16,7 @@ class FakeBackend:
 
     device_name = "Fake"
     on_gpu = False
+    graph_refused = False
     device_wait_s = 0.0
 
     def __init__(self, script, capacity_tokens=64, max_sequences=1, chunk=8):

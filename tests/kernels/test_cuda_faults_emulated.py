@@ -88,7 +88,7 @@ def test_too_little_free_memory_is_refused_with_both_numbers(gpu, tiny):
 @pytest.mark.parametrize(
     "error", [OUT_OF_MEMORY, OutOfMemoryError(), CUDADriverError(OUT_OF_MEMORY)], ids=repr
 )
-@pytest.mark.parametrize("operation", ["malloc", "hostAlloc", "launch", "graphUpload"])
+@pytest.mark.parametrize("operation", ["malloc", "hostAlloc", "launch"])
 def test_running_out_of_memory_while_loading_can_be_tried_again(gpu, tiny, operation, error):
     backend = backend_of(tiny)
     gpu.fail(operation, error)

@@ -65,6 +65,7 @@ class EmulatedGpu:
     has_nvrtc: bool = True
     cublas: object | None = None
     allocated_bytes: int = 0
+    graph_captures: int = 0
     graph_launches: int = 0
     launches: deque[Launch] = field(default_factory=lambda: deque(maxlen=5000))
     _faults: dict[str, list[Exception | None]] = field(default_factory=dict)

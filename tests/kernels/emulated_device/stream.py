@@ -74,13 +74,16 @@ class Stream:
     def begin_capture(self) -> None:
         """Collect operations from now on."""
         self.require_no_capture()
+        current_gpu().graph_captures += 1
+        current_gpu().call("beginCapture")
         self._captured = []
 
     def end_capture(self) -> Graph:
-        """The operations since `begin_capture`."""
+        """The operations since `begin_capture`; the capture is over even if that fails."""
         if self._captured is None:
             raise CUDARuntimeError(INVALID_VALUE)
         captured, self._captured = self._captured, None
+        current_gpu().call("endCapture")
         return Graph(captured)
 
 

@@ -316,6 +316,8 @@ class AnswerPane(QWidget):
             x += width + metrics.gap_xs
         if not self.versions.isHidden():
             width = self.versions.sizeHint().width()
+            if x + width > right:
+                x, top = left - metrics.gap_xs - metrics.ring, top + height
             self.versions.setGeometry(x, top, width, height)
             x += width
         reason_width = self._reason.sizeHint().width()

@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QMimeData, Qt, QTimer, Signal
-from PySide6.QtGui import QFocusEvent, QFontMetricsF, QInputMethodEvent, QKeyEvent
+from PySide6.QtGui import (
+    QFocusEvent,
+    QFontMetricsF,
+    QInputMethodEvent,
+    QKeyEvent,
+    QResizeEvent,
+)
 from PySide6.QtWidgets import (
+    QBoxLayout,
     QFrame,
     QHBoxLayout,
     QPlainTextEdit,
@@ -176,7 +183,7 @@ class Composer(QFrame):
 
     def _lay_out(self) -> None:
         metrics = self._theme.metrics
-        side = QHBoxLayout()
+        side = self._side = QHBoxLayout()
         side.setSpacing(metrics.gap_s)
         side.addWidget(self.attach, 0, Qt.AlignmentFlag.AlignVCenter)
         side.addWidget(self.thinking, 0, Qt.AlignmentFlag.AlignVCenter)
@@ -186,10 +193,10 @@ class Composer(QFrame):
         for button in (self.send, self.stop, longest):
             self._buttons.addWidget(button)
         side.addWidget(self._buttons, 0)
-        column = QVBoxLayout()
+        column = self._column = QVBoxLayout()
         column.addStretch(1)
         column.addLayout(side)
-        row = QHBoxLayout()
+        row = self._row = QBoxLayout(QBoxLayout.Direction.LeftToRight)
         row.setSpacing(metrics.gap_m)
         row.addWidget(self.edit, 1, Qt.AlignmentFlag.AlignVCenter)
         row.addLayout(column, 0)
@@ -198,6 +205,24 @@ class Composer(QFrame):
         whole.setSpacing(metrics.gap_s)
         whole.addWidget(self.attachments)
         whole.addLayout(row)
+
+    def _stack(self) -> None:
+        """Put the controls below the field where they would take more than half of its width."""
+        below = self.width() < 2 * self._side.sizeHint().width()
+        way = QBoxLayout.Direction.TopToBottom if below else QBoxLayout.Direction.LeftToRight
+        if way is self._row.direction():
+            return
+        metrics = self._theme.metrics
+        self._row.setDirection(way)
+        self._row.setSpacing(metrics.gap_s if below else metrics.gap_m)
+        self._row.setAlignment(
+            self._column, Qt.AlignmentFlag.AlignRight if below else Qt.AlignmentFlag(0)
+        )
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """The controls stand where they have room."""
+        super().resizeEvent(event)
+        self._stack()
 
     @property
     def text(self) -> str:
@@ -320,7 +345,10 @@ class Composer(QFrame):
 
     def _on_theme(self) -> None:
         self.edit.setFont(self._theme.font("text"))
+        # The hint has the viewport's font, which a style sheet leaves one change behind.
+        self.edit.viewport().setFont(self._theme.font("text"))
         palette = self.edit.palette()
         palette.setColor(palette.ColorRole.PlaceholderText, self._theme.color("quiet"))
         self.edit.setPalette(palette)
         self._fit()
+        self._stack()

@@ -189,7 +189,8 @@ class ConversationList(QWidget):
         )
         self._empty = label("", "quiet", self)
         self._empty.setWordWrap(True)
-        self._empty.setContentsMargins(metrics.gap_xs, metrics.gap_s, metrics.gap_xs, 0)
+        side = metrics.gap_m - metrics.ring
+        self._empty.setContentsMargins(side, metrics.gap_s, side, 0)
 
     def _build_bottom(self) -> None:
         self._bottom = QWidget(self)
@@ -278,9 +279,10 @@ class ConversationList(QWidget):
                 self.list.addItem(header)
             item = QListWidgetItem(summary.title or self.tr("New chat"))
             item.setData(ID_ROLE, summary.conversation_id)
-            item.setData(SNIPPET_ROLE, summary.snippet)
+            snippet = "" if summary.snippet == summary.title else summary.snippet
+            item.setData(SNIPPET_ROLE, snippet)
             item.setData(TEMPORARY_ROLE, summary.temporary)
-            spoken = [item.text(), name, summary.snippet]
+            spoken = [item.text(), name, snippet]
             item.setData(Qt.ItemDataRole.AccessibleTextRole, ", ".join(filter(None, spoken)))
             item.setFlags(
                 Qt.ItemFlag.ItemIsEnabled

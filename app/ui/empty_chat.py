@@ -12,12 +12,26 @@ from PySide6.QtWidgets import (
     QLabel,
     QScrollArea,
     QSizePolicy,
+    QStyle,
+    QStyleOptionButton,
     QVBoxLayout,
     QWidget,
 )
 
 from app.ui.controls import TextButton, label
 from app.ui.theme import Theme
+
+
+class SuggestionButton(TextButton):
+    """Ends in an ellipsis where its words do not fit; the tooltip has all of them."""
+
+    def initStyleOption(self, option: QStyleOptionButton) -> None:
+        """What is painted; `text` stays whole."""
+        super().initStyleOption(option)
+        room = self.style().subElementRect(QStyle.SubElement.SE_PushButtonContents, option, self)
+        option.text = option.fontMetrics.elidedText(
+            self.text(), Qt.TextElideMode.ElideRight, room.width(), Qt.TextFlag.TextShowMnemonic
+        )
 
 
 class EmptyChat(QScrollArea):
@@ -82,7 +96,7 @@ class EmptyChat(QScrollArea):
         )
 
     def _button(self, index: int) -> TextButton:
-        button = TextButton("", "suggestion", self._grid_host)
+        button = SuggestionButton("", "suggestion", self._grid_host)
         button.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         # A long suggestion may be cut in a narrow window, but must not widen it.
         button.setMinimumWidth(self._theme.metrics.bubble_min_width)

@@ -156,12 +156,22 @@ class ReplyEditor(QWidget):
         """Height that the text wants at that width, within the limits of a comfortable field."""
         metrics, form = self._theme.metrics, self._made()
         inner = width - 2 * metrics.gap_l - metrics.gap_xs
-        lines = max(1, form.edit.toPlainText().count("\n") + 1)
-        text = lines * self._theme.line_height("text")
+        # Qt refuses to make the field lower, and would push the buttons out of the card instead.
+        least_text = form.edit.minimumSizeHint().height()
+        text = max(least_text, self._lines(inner) * self._theme.line_height("text"))
         head = metrics.pane_header_height + form.hint.heightForWidth(inner)
         foot = form.flow.heightForWidth(inner) + 2 * metrics.gap_m + 3 * metrics.gap_s
         most, least = 2 * metrics.exchange_min_height, metrics.exchange_min_height
         return min(most, max(least, head + text + foot))
+
+    def _lines(self, width: int) -> int:
+        """About how many lines the text takes at that width, up to what can be shown."""
+        enough = 2 * self._theme.metrics.exchange_min_height // self._theme.line_height("text")
+        across = max(1, width // self._made().edit.fontMetrics().averageCharWidth())
+        lines = 0
+        for line in self._made().edit.toPlainText().split("\n", enough)[:enough]:
+            lines += max(1, -(-len(line) // across))
+        return min(enough, lines)
 
     def _on_main(self) -> None:
         self._accept(thinking_closed=True, goes_on=self._channel is Channel.THINKING)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtCore import QSize, Qt, QTimer, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
 from app.setting_warnings import warnings
@@ -129,6 +129,13 @@ class SettingsPanel(QScrollArea):
                     if field.section == section and field.name not in BESIDE_COMPOSER
                 )
             )
+
+    def minimumSizeHint(self) -> QSize:
+        """Wide enough for every row: what stands at their right ends is the values."""
+        rows = self._column.minimumSize().width()
+        bar = self.verticalScrollBar().sizeHint().width()
+        border = self.width() - self.contentsRect().width()
+        return QSize(rows + bar + border, super().minimumSizeHint().height())
 
     def begin_search(self) -> None:
         """Give the keyboard to the search."""

@@ -67,11 +67,13 @@ class SidePanels(QWidget):
         self._sides["right"].grip.moved.connect(lambda step: self._drag("right", -step))
         self._sides["left"].grip.reset.connect(lambda: self._reset("left"))
         self._sides["right"].grip.reset.connect(lambda: self._reset("right"))
+        self._overlaid = False
+        theme.changed.connect(self._on_theme)
 
     @property
     def overlays(self) -> bool:
         """Whether panels lie over the conversation."""
-        return self.width() < self._theme.metrics.overlay_below
+        return self.width() < self._theme.zoomed(self._theme.metrics.overlay_below)
 
     def is_shown(self, key: str) -> bool:
         """Whether the panel "left" or "right" is to be seen."""
@@ -133,6 +135,7 @@ class SidePanels(QWidget):
 
     def _place(self) -> None:
         height, width = self.height(), self.width()
+        self._overlaid = self.overlays
         room = QRect(0, 0, width, height)
         for key, side in self._sides.items():
             shown = self.is_shown(key)
@@ -140,7 +143,8 @@ class SidePanels(QWidget):
             side.grip.setVisible(shown and not self.overlays)
             if not shown:
                 continue
-            own = min(side.width, width)
+            # Larger text may need more than was chosen; the words come before the width.
+            own = min(max(side.width, side.panel.minimumSizeHint().width()), width)
             left = 0 if key == "left" else width - own
             side.panel.setGeometry(left, 0, own, height)
             side.panel.raise_()
@@ -155,6 +159,15 @@ class SidePanels(QWidget):
                 side.grip.setGeometry(edge - grip // 2, 0, grip, height)
                 side.grip.raise_()
         self._middle.setGeometry(room)
+
+    def _on_theme(self) -> None:
+        """A panel in which the font is being enlarged stays, even where it becomes an overlay."""
+        if self.overlays is not self._overlaid:
+            focus = self.window().focusWidget()
+            for side in self._sides.values():
+                in_use = side.panel.isVisible() and side.panel.isAncestorOf(focus)
+                side.open = self.overlays and in_use
+        self._place()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Place everything; overlays do not survive into a wide window."""

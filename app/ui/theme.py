@@ -156,6 +156,10 @@ class Theme(QObject):
         own = base if role == "text" else float(self._fonts[f"{role}_px"])
         return max(1, round(own * self._text_px / base))
 
+    def zoomed(self, size: int) -> int:
+        """A size that grows with text that is larger than usual, and never shrinks."""
+        return max(size, round(size * self._text_px / float(self._fonts["base_px"])))
+
     def font(self, role: Role, *, bold: bool = False) -> QFont:
         """Font of that role: tabular figures, and families that have Chinese and emoji."""
         font = QFont()

@@ -52,7 +52,8 @@ def test_no_word_of_the_window_is_cut(qtbot, speaking, size):
     window = MainWindow(Theme(resource_dir()))
     qtbot.addWidget(window)
     scenes.furnish(window, with_value(Settings(), "font_size", size))
-    window.resize(1440, 900)
+    # As much room as makes the panels stand beside the chat.
+    window.resize(96 * max(15, size), 900)
     window.panels.restore("right", 0, collapsed=False)
     window.show_presets(PresetChoice(("", "A"), "A", True))
     window.show_notice(Notice("n", "Something happened.", actions=(("retry", "Try again"),)))

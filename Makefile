@@ -14,7 +14,7 @@ ARGS ?=
 # One file stays in one process: its fixtures are made once. PARALLEL= runs everything in one.
 PARALLEL ?= -n 2 --dist loadfile
 
-.PHONY: run test check fix test-kernels test-oracle test-real test-gpu bench golden screenshots self-test fetch-smollm2 lock eval-demo train-demo
+.PHONY: run test check fix test-kernels test-oracle test-real test-gpu bench golden screenshots self-test fetch-smollm2 lock eval-demo train-demo translations
 
 run:
 	@$(ENSURE) run
@@ -95,3 +95,8 @@ lock:
 # On a machine with an NVIDIA GPU and PyTorch: make train-demo PY=python3 (minutes; measures itself).
 train-demo:
 	$(PY) -m resources.demo_model.make.train --muon --rate 3e-3 --steps 10470 $(ARGS)
+
+# After new sentences: brings the .ts file up to date (fill in what is unfinished) and makes the .qm. Not beside running tests.
+translations:
+	@$(ENSURE) test
+	$(PY) packaging/update_translations.py

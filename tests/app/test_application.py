@@ -7,6 +7,7 @@ import sqlite3
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -28,7 +29,12 @@ from app.self_test import run_self_test, self_test_model
 from app.settings_file import LoadedProfile, Profile, load_profile
 from engine.api import Channel, Engine
 from engine.errors import DeviceLost
-from engine.scripted_engine import ScriptedEngine, ScriptedReply, reply_of_texts
+from engine.scripted_engine import (
+    ScriptedEngine,
+    ScriptedReply,
+    reply_of_texts,
+    scripted_info,
+)
 from tests.engine.models.tiny_model import make_tiny_model
 
 MODEL = ModelRecord("m1", "Model one", Path(sys.executable))
@@ -356,6 +362,16 @@ def test_loaded_profile_is_shown_in_the_panel(runner):
     app = runner.start()
     assert isinstance(app.settings.profile, Profile)
     assert app.window._settings == LoadedProfile(app.settings.profile).profile.settings
+
+
+def test_a_gpu_that_refuses_graphs_is_told_in_the_window_and_answers(runner):
+    info = replace(scripted_info(on_gpu=True), graph_refused=True)
+    engine = ScriptedEngine([reply_of_texts("Hm.", "Yes.")], info=info)
+    app = runner.start(factory=lambda request: engine)
+    runner.ask(app, "Is it?")
+    assert runner.wait_done(app).status is ReplyStatus.DONE
+    [notice] = [each for each in app.window.notices.notices if each.key == "graph"]
+    assert (notice.kind, "answers come a little slower" in notice.text) == ("info", True)
 
 
 def test_formulas_and_code_colours_are_made_on_a_thread_of_their_own(runner, monkeypatch):

@@ -16,7 +16,7 @@ from engine.models.model_config import ModelConfig
 from engine.models.weights import weight_blocks
 
 SWITCH_INTERVAL_S = 0.001
-"""How long a thread keeps the GIL; the app sets the same."""
+"""How long a thread keeps the GIL while this is measured; the app sets less, which is kinder."""
 
 BUSY_S, PERIOD_S = 0.025, 0.040
 """The busy thread computes in Python for so long of every period, as a window that draws."""

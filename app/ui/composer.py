@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
     QPlainTextEdit,
+    QSizePolicy,
     QStackedWidget,
     QVBoxLayout,
     QWidget,
@@ -189,11 +190,13 @@ class Composer(QFrame):
         side.addWidget(self.thinking, 0, Qt.AlignmentFlag.AlignVCenter)
         # In one place of one size, so that nothing moves when one takes the other's.
         self._buttons = QStackedWidget(self)
+        self._buttons.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Preferred)
         longest = TextButton(self.tr("Stopping"), "plain", self)  # never shown, only measured
         for button in (self.send, self.stop, longest):
             self._buttons.addWidget(button)
+        side.addStretch(1)
         side.addWidget(self._buttons, 0)
-        column = self._column = QVBoxLayout()
+        column = QVBoxLayout()
         column.addStretch(1)
         column.addLayout(side)
         row = self._row = QBoxLayout(QBoxLayout.Direction.LeftToRight)
@@ -215,9 +218,6 @@ class Composer(QFrame):
         metrics = self._theme.metrics
         self._row.setDirection(way)
         self._row.setSpacing(metrics.gap_s if below else metrics.gap_m)
-        self._row.setAlignment(
-            self._column, Qt.AlignmentFlag.AlignRight if below else Qt.AlignmentFlag(0)
-        )
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """The controls stand where they have room."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, Qt, Signal
-from PySide6.QtGui import QKeyEvent
+from PySide6.QtGui import QHideEvent, QKeyEvent, QShowEvent
 from PySide6.QtWidgets import QPlainTextEdit, QWidget
 
 from app.ui.composing_guard import ComposingGuard
@@ -22,6 +22,7 @@ class InlineEditor(QPlainTextEdit):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._unseen = False
         ComposingGuard(self)
 
     def event(self, event: QEvent) -> bool:
@@ -30,6 +31,22 @@ class InlineEditor(QPlainTextEdit):
             event.accept()
             return True
         return super().event(event)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """An editor that opens wants to be seen."""
+        super().showEvent(event)
+        self._unseen = not event.spontaneous()
+
+    def take_unseen(self) -> bool:
+        """Whether it was opened since this was asked last."""
+        unseen, self._unseen = self._unseen, False
+        return unseen
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        """Give the keyboard back; a field that takes Tab for itself would keep it, unseen."""
+        super().hideEvent(event)
+        if self.hasFocus() and not event.spontaneous():
+            self.window().setFocus()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Accept, give up, or type."""

@@ -26,7 +26,7 @@ from app.ui.inline_editor import InlineEditor
 from app.ui.intentions import Intentions
 from app.ui.notice_bar import NoticeBar
 from app.ui.pane_share import PaneShare
-from app.ui.reading_place import reading_place, return_to
+from app.ui.reading_place import reading_place, return_to, show_opened_editor
 from app.ui.search_marks import SearchMarks
 from app.ui.settings_panel import SettingsPanel
 from app.ui.shortcuts import make_shortcuts
@@ -70,6 +70,8 @@ class MainWindow(Intentions):
         metrics = theme.metrics
         self.setMinimumSize(metrics.window_min_width, metrics.window_min_height)
         self.resize(metrics.window_width, metrics.window_height)
+        # Whatever is closed gives the keyboard to the window, and so to the question.
+        self.setFocusProxy(self.composer)
         self.composer.setFocus()
 
     def _build_parts(self) -> None:
@@ -135,6 +137,7 @@ class MainWindow(Intentions):
         composer.paste_refused.connect(self._on_paste_refused)
         composer.kept_back.connect(self._on_kept_back)
         transcript.seed_chosen.connect(self._on_seed)
+        transcript.arranged.connect(lambda: show_opened_editor(transcript, self.theme.metrics))
         self.empty.suggestion_chosen.connect(self._on_suggestion)
         self.settings_panel.settings_changed.connect(self._on_settings)
         self.settings_panel.keys_requested.connect(lambda: show_keys(self))

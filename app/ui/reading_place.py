@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from PySide6.QtCore import QPoint
 
+from app.ui.inline_editor import InlineEditor
+from app.ui.metrics import Metrics
 from app.ui.transcript_view import TranscriptView
 
 
@@ -24,3 +26,10 @@ def return_to(transcript: TranscriptView, place: tuple[str, int] | None) -> None
     if place is not None and place[0] in transcript.exchange_ids:
         exchange_id, above = place
         transcript.bring_into_view(exchange_id, above + transcript.viewport().height() // 4)
+
+
+def show_opened_editor(transcript: TranscriptView, metrics: Metrics) -> None:
+    """Scroll to the editor that was just opened by hand, with the buttons below it."""
+    editor = transcript.focusWidget()
+    if isinstance(editor, InlineEditor) and editor.isVisible() and editor.take_unseen():
+        transcript.ensureWidgetVisible(editor, 0, metrics.control_height + 2 * metrics.gap_m)

@@ -220,3 +220,24 @@ def test_a_change_of_a_version_that_is_not_shown_any_more_does_not_come_back(win
     scenes.show_chat(window, other)
     QTest.qWait(50)
     assert not window.transcript.exchange_widget("e1").editor.isVisible()
+
+
+@pytest.mark.parametrize("way", ["question", "answer"])
+@pytest.mark.parametrize("end", ["escape", "accept"])
+def test_a_closed_editor_gives_the_keyboard_to_the_question(window, qtbot, way, end):
+    scenes.show_chat(window, scenes.exchange("e1"))
+    scenes.settle(window)
+    exchange = window.transcript.exchange_widget("e1")
+    if way == "question":
+        exchange.answer.edit_requested.emit()
+        edit = exchange.bubble.editor
+    else:
+        exchange.answer.edit_answer_requested.emit()
+        edit = exchange.editor.edit
+    qtbot.waitUntil(edit.hasFocus)
+    if end == "escape":
+        qtbot.keyClick(edit, Qt.Key.Key_Escape)
+    else:
+        qtbot.keyClick(edit, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
+    qtbot.waitUntil(lambda: not edit.isVisible())
+    assert window.composer.edit.hasFocus()

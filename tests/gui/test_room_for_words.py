@@ -138,3 +138,27 @@ def test_a_hit_in_the_title_is_not_told_twice(window):
     }
     assert not items["What is 48?"]
     assert items["Sums"] == "48 and 76"
+
+
+@pytest.mark.parametrize("part", ["question", "answer"])
+def test_an_editor_that_opens_is_in_sight_with_its_buttons(window, qtbot, part):
+    window.resize(900, 600)
+    window.panels.restore("right", 0, collapsed=False)
+    scenes.show_chat(window, scenes.exchange("e0"), scenes.exchange("e1", answer="Yes."))
+    scenes.settle(window)
+    exchange = window.transcript.exchange_widget("e1")
+    if part == "question":
+        exchange.answer.edit_requested.emit()
+        edit, buttons = exchange.bubble.editor, (exchange.bubble._ask, exchange.bubble._cancel)
+    else:
+        exchange.answer.edit_answer_requested.emit()
+        edit, buttons = exchange.editor.edit, (exchange.editor.button("main"),)
+    qtbot.waitUntil(edit.hasFocus)
+    scenes.settle(window)
+    view = window.transcript.viewport()
+    assert sees(view, edit)
+    assert all(sees(view, button) for button in buttons)
+    # Only once: who scrolls away from it stays there.
+    window.transcript.verticalScrollBar().setValue(0)
+    window.transcript._arrange()
+    assert window.transcript.verticalScrollBar().value() == 0

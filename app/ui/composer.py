@@ -322,6 +322,8 @@ class Composer(QFrame):
 
     def _on_text(self) -> None:
         self._draft_timer.start()
+        # The layout tells no new size when a text goes whose scroll bar had just come.
+        self._fit()
         self._update_send()
 
     def _update_send(self) -> None:

@@ -208,6 +208,18 @@ def test_the_field_grows_to_eight_lines_and_then_scrolls(window, qtbot):
     assert edit.height() == one
 
 
+def test_the_field_is_one_line_again_after_each_long_question(window, qtbot):
+    edit = window.composer.edit
+    one = edit.height()
+    for _ in range(3):
+        for text in ("word " * 300, "a\n" * 20, "word " * 300):
+            window.composer.set_text(text)
+            QTest.qWait(60)  # the scroll bar comes and takes its room
+        assert edit.height() > one
+        qtbot.keyClick(edit, Qt.Key.Key_Return)
+        qtbot.waitUntil(lambda: edit.height() == one)
+
+
 def test_the_switch_says_so_when_the_model_cannot_think(window, qtbot):
     changes = []
     window.settings_changed.connect(changes.append)

@@ -66,6 +66,9 @@ class EmptyChat(QScrollArea):
         outer.addWidget(self._privacy)
         outer.addSpacing(metrics.gap_l)
         self._grid_host = QWidget(body)
+        keeps_place = self._grid_host.sizePolicy()
+        keeps_place.setRetainSizeWhenHidden(True)
+        self._grid_host.setSizePolicy(keeps_place)
         self._grid = QGridLayout(self._grid_host)
         self._grid.setContentsMargins(0, 0, 0, 0)
         self._grid.setSpacing(metrics.gap_s)
@@ -118,7 +121,11 @@ class EmptyChat(QScrollArea):
         self._grid_host.setFixedWidth(max(1, min(metrics.suggestion_max_width, room)))
 
     def show_model(self, name: str, suggestions: Sequence[str] = ()) -> None:
-        """Name the model that will answer, and offer its suggestions, or those for any model."""
+        """Name the model that will answer, and offer its suggestions, or those for any model.
+
+        Without a name nothing is offered: the next model may not be able to do it.
+        """
+        self._grid_host.setVisible(bool(name))
         self._texts = tuple(suggestions) or self._suggestions()
         for index, button in enumerate(self.buttons):
             text = self._texts[index] if index < len(self._texts) else ""

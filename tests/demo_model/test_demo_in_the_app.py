@@ -39,3 +39,13 @@ def test_an_empty_chat_offers_the_suggestions_of_the_model(qtbot):
     page.show_model("Real")
     assert [button.text() for button in page.buttons] == usual
     assert not any(button.isHidden() for button in page.buttons)
+
+
+def test_nothing_is_offered_while_no_model_is_known(qtbot):
+    page = EmptyChat(Theme(resource_dir()))
+    qtbot.addWidget(page)
+    assert not page.buttons[0].isVisibleTo(page)
+    page.show_model("Demo model", ("What is 2 + 2?",))
+    assert page.buttons[0].isVisibleTo(page)
+    page.show_model("")
+    assert not page.buttons[0].isVisibleTo(page)

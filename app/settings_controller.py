@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -39,6 +40,8 @@ class SettingsController:
         self._path = path
         self._profile = profile
         self._unsaved = False
+        self._changes = self._written = 0
+        self._writing = threading.Lock()
         self._listeners: list[SettingsListener] = []
 
     @property
@@ -102,19 +105,31 @@ class SettingsController:
         """Save what has changed since the last call; sliders change many times a second."""
         if self._unsaved:
             self._unsaved = False
-            self._jobs.run(partial(_save, self._path, self._profile), self._on_saved)
+            self._jobs.run(partial(self._save, self._changes, self._profile), self._on_saved)
 
     def save_now(self) -> None:
         """Save before the app ends."""
         self._unsaved = False
-        problem = _save(self._path, self._profile)
+        problem = self._save(self._changes, self._profile)
         if problem:
             logger.warning("settings were not saved: %s", problem)
 
     def _change(self, profile: Profile) -> None:
         if profile != self._profile:
             self._profile = profile
+            self._changes += 1
             self._unsaved = True
+
+    def _save(self, changes: int, profile: Profile) -> str:
+        """Write a profile as it was after so many changes; on any thread. The problem, if any.
+
+        The job of a `tick` may come to write when `save_now` has written a newer one already.
+        """
+        with self._writing:
+            if changes < self._written:
+                return ""
+            self._written = changes
+            return _save(self._path, profile)
 
     def _on_saved(self, problem: str) -> None:
         if not problem:

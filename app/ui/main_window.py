@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from PySide6.QtCore import QEvent, QRect, QSignalBlocker, Qt, QTimer
-from PySide6.QtGui import QCloseEvent
+from PySide6.QtGui import QCloseEvent, QFocusEvent
 from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
 from app.chat_view import Attachment, ChatState, ModelChoice, Notice, PresetChoice, Status
@@ -70,8 +70,6 @@ class MainWindow(Intentions):
         metrics = theme.metrics
         self.setMinimumSize(metrics.window_min_width, metrics.window_min_height)
         self.resize(metrics.window_width, metrics.window_height)
-        # Whatever is closed gives the keyboard to the window, and so to the question.
-        self.setFocusProxy(self.composer)
         self.composer.setFocus()
 
     def _build_parts(self) -> None:
@@ -286,6 +284,11 @@ class MainWindow(Intentions):
     def is_editing(self) -> bool:
         """Whether a text is being changed in its place, which nothing may take away."""
         return any(editor.isVisible() for editor in self.findChildren(InlineEditor))
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        """What is closed gives the keyboard to the window, and so to the question."""
+        super().focusInEvent(event)
+        self.composer.setFocus()
 
     def speak_anew(self, show_again: Callable[[], None]) -> None:
         """Make every part anew, in the language now in use.

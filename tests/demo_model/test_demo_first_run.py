@@ -160,6 +160,8 @@ def test_the_first_page_leads_to_an_answer_without_one_request(run: FirstRun, hu
     assert (reply.answer, reply.model) == (SUM_ANSWER, "Demo model")
     assert reply.thinking.strip()
     assert hub.requests == []
+    # The models on the disk are looked at first, on a thread of their own.
+    run.wait(lambda: run.app.settings.profile.active_model_id)
     run.app.settings.save_now()
     profile = load_profile(run.paths.settings_file).profile
     assert profile.active_model_id == DEMO_MODEL_ID, "the next start does not ask again"

@@ -91,8 +91,8 @@ def test_a_chat_that_is_opened_from_a_search_opens_where_it_stands(
 ):
     search(window, "zebra")
     long_chat(place, **where)
-    qtbot.waitUntil(lambda: marked(window, f"e{place}") == ["zebra"])
-    qtbot.waitUntil(lambda: window.marks.is_settled)
+    qtbot.waitUntil(lambda: marked(window, f"e{place}") == ["zebra"], timeout=20_000)
+    qtbot.waitUntil(lambda: window.marks.is_settled, timeout=20_000)
     widget = window.transcript.exchange_widget(f"e{place}")
     [text] = [each for each in widget.findChildren(QTextEdit) if each.extraSelections()]
     [mark] = text.extraSelections()
@@ -104,7 +104,7 @@ def test_a_chat_that_is_opened_from_a_search_opens_where_it_stands(
         return inside and window.transcript.viewport().rect().contains(seen)
 
     # What is drawn late above it still moves it for a moment.
-    qtbot.waitUntil(is_in_sight)
+    qtbot.waitUntil(is_in_sight, timeout=20_000)
 
 
 def test_f3_walks_through_the_exchanges_that_hold_a_word(window, qtbot):

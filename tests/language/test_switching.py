@@ -127,7 +127,7 @@ def test_draft_search_panels_and_focus_stay(runner: Runner) -> None:
     assert window.chats.search.text() == "needle"
     assert window.panels.is_shown("right")
     assert window.window_state().thinking_share == 0.5
-    assert window.focusWidget() is window.settings_panel.rows["language"].input
+    runner.wait(lambda: window.focusWidget() is window.settings_panel.rows["language"].input)
     assert application.chats.shown.draft == "half a question"
 
 

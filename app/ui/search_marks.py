@@ -18,6 +18,12 @@ MARK_MS = 150
 SETTLE_MS = 500
 """How long a place is held in view while exchanges around it get their true heights."""
 
+HOLD_MS = 5000
+"""And at most, on a machine that is slow to draw."""
+
+SHOW_MS = 40
+"""Between two looks at a place that is still being drawn: drawing must have its turns."""
+
 MAX_MARKS = 500
 """In one text: the word "the" in a long answer would cost more than it shows."""
 
@@ -42,6 +48,10 @@ class SearchMarks(QObject):
         self._settled.setSingleShot(True)
         self._settled.setInterval(SETTLE_MS)
         self._settled.timeout.connect(self._on_settled)
+        self._hold = QTimer(self)
+        self._hold.setSingleShot(True)
+        self._hold.setInterval(HOLD_MS)
+        self._hold.timeout.connect(self._on_settled)
         # The reader's own scrolling counts more than where the place is.
         transcript.verticalScrollBar().actionTriggered.connect(self._on_settled)
         transcript.arranged.connect(self._on_arranged)
@@ -78,6 +88,7 @@ class SearchMarks(QObject):
         at = held.index(self._current) + by if self._current in held else min(0, by)
         self._current = self._wanted = held[at % len(held)]
         self._settled.start()
+        self._hold.start()
         self._timer.stop()
         self._show_wanted()
         return True
@@ -125,7 +136,7 @@ class SearchMarks(QObject):
 
     def _on_arranged(self) -> None:
         if self._words and not self._timer.isActive() and not self._going:
-            self._timer.start(0 if self._wanted else MARK_MS)
+            self._timer.start(SHOW_MS if self._wanted else MARK_MS)
 
     def _on_timer(self) -> None:
         if self._wanted:

@@ -82,7 +82,7 @@ def test_text_that_streams_in_is_marked_too(window, qtbot):
         {"question": "What of zebras?"},
         {"answer": "Words.\n\n" * 60 + "Here is the zebra."},
         {"answer": "Words.\n\n```\nzebra = 1\n```\n"},
-        {"thinking": "Thoughts.\n\n" * 200 + "And a zebra."},
+        {"thinking": "Thoughts.\n\n" * 60 + "And a zebra."},
     ],
 )
 @pytest.mark.parametrize("place", [0, 20])

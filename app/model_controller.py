@@ -170,11 +170,15 @@ class ModelController:
         self.refresh_estimate()
 
     def use(self, model_id: str) -> None:
-        """Select a model and load it, also when it is loaded already."""
-        if self.state(model_id) is ModelState.READY:
+        """Select a model whose files are new or newly named; one that is loaded is loaded again.
+
+        Not the demo model: its files came with the app, and it may be answering already.
+        """
+        was_ready = self.state(model_id) is ModelState.READY
+        self.select(model_id)
+        record = self.shelf.record(model_id)
+        if was_ready and record is not None and not record.is_demo:
             self.reload()
-        else:
-            self.select(model_id)
 
     def ensure_ready(self) -> bool:
         """Whether the active model can answer now; if not it is loaded, or the user is told why."""

@@ -87,6 +87,18 @@ def test_another_model_replaces_the_engine_and_keeps_the_chat(desk):
     assert stored.active_model_id == "m2"
 
 
+@pytest.mark.parametrize(("is_demo", "loads"), [(True, 1), (False, 2)])
+def test_a_model_that_was_loaded_before_it_is_chosen_is_remembered_too(tmp_path, is_demo, loads):
+    desk = Desk(tmp_path).with_model("m1", ready=False)
+    record = replace(desk.models.shelf.record("m1"), is_demo=is_demo)
+    desk.models.set_models((record,), ModelsOnDisk(("m1",)))
+    desk.models.load_at_start()
+    loaded(desk)
+    desk.models.use("m1")
+    assert desk.settings.profile.active_model_id == "m1"
+    assert len(desk.engine.loads) == loads, "only files that may be new are loaded again"
+
+
 def test_selecting_quickly_ends_with_the_last_model(desk):
     desk.models.load_at_start()
     desk.models.select("m2")

@@ -22,6 +22,7 @@ import httpx2
 
 from engine.api import GenerationControl
 from engine.errors import DownloadCancelled, DownloadFailed, FolderNotWritable, NotEnoughDisk
+from engine.models.download_proxy import UnusableProxy
 from engine.models.http_stream import HttpStream, RefusedAddress, ResponseHead
 from engine.models.part_file import PartFile
 from engine.models.transfer_rate import TransferRate
@@ -31,6 +32,8 @@ _PASSING_STATUS = frozenset({408, 425, 429, 500, 502, 503, 504})
 DISK_FULL_ERRORS = frozenset({errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)})
 _CERTIFICATE_DATE_CODES = frozenset({9, 10})
 """OpenSSL: not yet valid, expired."""
+_PASSING_PROXY_ANSWER = re.compile("50[234]|Proxy Server could not connect")
+"""HTTP status, or the words for a SOCKS5 reply, of a proxy that may reach the host later."""
 _PROGRESS_BYTES = 64 * 1024
 """A try that brought at least this much is not counted as a failed one."""
 
@@ -112,7 +115,7 @@ class _Fetch:
             before_bytes = self._part.done_bytes
             try:
                 yield from self._one_try()
-            except (_Ended, RefusedAddress) as end:
+            except (_Ended, RefusedAddress, UnusableProxy) as end:
                 raise self._failed(end.reason) from end
             except _TryAgain as problem:
                 gained_bytes = self._part.done_bytes - before_bytes
@@ -155,7 +158,7 @@ class _Fetch:
         try:
             yield from self._receive(stream, start_bytes)
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError) as error:
-            raise self._network_problem(error) from error
+            raise self._network_problem(error, stream.proxy) from error
         finally:
             stream.close()
             try:
@@ -267,7 +270,7 @@ class _Fetch:
             raise _Ended("the proxy wants a user name and a password")
         raise _Ended(f"{head.host} answered {head.status}")
 
-    def _network_problem(self, error: Exception) -> _TryAgain | _Ended:
+    def _network_problem(self, error: Exception, proxy: str) -> _TryAgain | _Ended:
         cause: BaseException | None = error
         while cause is not None and not isinstance(cause, ssl.SSLCertVerificationError):
             cause = cause.__cause__ or cause.__context__
@@ -278,10 +281,12 @@ class _Fetch:
         if isinstance(error, httpx2.InvalidURL | httpx2.UnsupportedProtocol | ValueError):
             return _Ended(f"not a web address: {error}")
         if isinstance(error, httpx2.ProxyError):
-            return _Ended(f"the proxy does not let the request through: {error}")
+            reason = f"the proxy {proxy} does not let the request through: {error}"
+            return _TryAgain(reason) if _PASSING_PROXY_ANSWER.match(str(error)) else _Ended(reason)
         if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout):
             words = re.sub(r"\[[^\]]*\] *", "", str(error))  # "[Errno 111] Connection refused"
-            return _TryAgain(f"no connection: {words or 'no answer in time'}")
+            through = f" (through the proxy {proxy})" if proxy else ""
+            return _TryAgain(f"no connection{through}: {words or 'no answer in time'}")
         return _TryAgain("connection lost")
 
 

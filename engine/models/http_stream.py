@@ -13,12 +13,17 @@ import queue
 import socket
 import ssl
 import threading
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 import httpx2
+from httpcore2 import NetworkStream
+from socksio.exceptions import SOCKSError
+
+from engine.models.download_proxy import proxy_address, proxy_for
 
 MAX_REDIRECTS = 10
 QUEUED_CHUNKS = 4
@@ -93,14 +98,21 @@ class HttpStream:
         self._items: queue.Queue[ResponseHead | bytes | _End] = queue.Queue(QUEUED_CHUNKS)
         self._closed = threading.Event()
         self._socket: socket.socket | None = None
+        self._proxy = ""
         # A daemon: a name lookup that hangs must not keep a closed app alive.
         threading.Thread(target=self._run, name="http-stream", daemon=True).start()
+
+    @property
+    def proxy(self) -> str:
+        """Address of the proxy that the last request goes through; empty without one."""
+        return self._proxy
 
     def receive(self, timeout_s: float) -> ResponseHead | bytes | None:
         """The next piece; None when nothing came within `timeout_s`, b"" at the end of the body.
 
         Raises:
             RefusedAddress: an address of the chain is not allowed.
+            UnusableProxy: what is set up as proxy cannot be used.
             httpx2.HTTPError, OSError: what the network said.
         """
         try:
@@ -125,19 +137,25 @@ class HttpStream:
         try:
             self._exchange()
             self._put(_End())
+        except SOCKSError as error:
+            # httpx2 passes these on as they are, unlike everything else that a proxy can do.
+            wrong = httpx2.ProxyError(f"it does not answer as a SOCKS5 proxy: {error}")
+            self._put(_End(wrong))
         except BaseException as error:  # noqa: BLE001 - raised again by `receive`
             self._put(_End(error))
 
     def _exchange(self) -> None:
         url, linked_etag = self._url, ""
-        # trust_env: the proxies of the environment. One client per hop keeps no cookie.
+        # One client per hop keeps no cookie, and takes no password from ~/.netrc.
         for _hop in range(MAX_REDIRECTS + 1):
             require_allowed_address(url)
+            proxy = proxy_for(url)
+            self._proxy = proxy_address(proxy)
             with (
                 httpx2.Client(
-                    timeout=self._timeout_s, trust_env=True, verify=_tls_context()
+                    timeout=self._timeout_s, trust_env=False, proxy=proxy, verify=_tls_context()
                 ) as client,
-                client.stream("GET", url, headers=self._headers) as response,
+                self._closing_what_fails(client, url) as response,
             ):
                 linked_etag = linked_etag or response.headers.get("x-linked-etag", "")
                 if response.status_code in _REDIRECTS and "location" in response.headers:
@@ -146,6 +164,27 @@ class HttpStream:
                 self._pump(response, linked_etag)
                 return
         raise RefusedAddress(url, f"more than {MAX_REDIRECTS} redirects")
+
+    @contextmanager
+    def _closing_what_fails(self, client: httpx2.Client, url: str) -> Iterator[httpx2.Response]:
+        """The response; where there is none, the connection to the proxy is closed by us.
+
+        httpcore2 leaves the one to a SOCKS proxy open that did not agree.
+        """
+        connected: list[NetworkStream] = []
+
+        def on_trace(name: str, info: Mapping[str, Any]) -> None:
+            if name.endswith("connect_tcp.complete"):
+                connected.append(info["return_value"])
+
+        traced = {"trace": on_trace}
+        try:
+            with client.stream("GET", url, headers=self._headers, extensions=traced) as response:
+                yield response
+        except BaseException:
+            for stream in connected:
+                stream.close()
+            raise
 
     def _pump(self, response: httpx2.Response, linked_etag: str) -> None:
         stream = response.extensions.get("network_stream")

@@ -84,6 +84,7 @@ class StoreThread:
         self._flush_at: float | None = None
         self._in_trouble = False
         self._closing = False
+        self._done_count = 0
         # A daemon: a disk that hangs must not keep the process from ending.
         self._thread = threading.Thread(target=self._run, name="chat-store", daemon=True)
 
@@ -118,7 +119,10 @@ class StoreThread:
             self._schedule_locked()
 
     def close(self, timeout_s: float) -> bool:
-        """Write everything and end the thread; False: not all could be written in that time."""
+        """Write everything and end the thread; False: not all could be written.
+
+        A slow disk has time as long as it gets something done within each `timeout_s`.
+        """
         with self._wake:
             self._gather_locked()
             self._closing = True
@@ -126,7 +130,10 @@ class StoreThread:
         if self._thread.ident is None:
             # Closed before it was started: what was asked for meanwhile is still written.
             self._thread.start()
-        self._thread.join(timeout_s)
+        done = -1
+        while self._thread.is_alive() and self._done_count != done:
+            done = self._done_count
+            self._thread.join(timeout_s)
         with self._wake:
             return not self._thread.is_alive() and not self._work
 
@@ -163,6 +170,7 @@ class StoreThread:
                 continue
             with self._wake:
                 self._work.popleft()
+                self._done_count += 1
         try:
             store.close()
         except sqlite3.Error:

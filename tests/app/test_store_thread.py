@@ -8,6 +8,8 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -142,6 +144,29 @@ def test_closing_with_a_full_disk_says_that_not_all_was_written(tmp_path):
     exchange = Exchange("e1", "x" * 100_000)
     owner.thread.write(lambda store: store.save_exchange(CHAT, exchange))
     assert owner.thread.close(20.0) is False
+
+
+def test_a_slow_disk_is_waited_for_as_long_as_it_gets_on(tmp_path):
+    owner = Owner(tmp_path / "chats.db")
+    begin(owner)
+    for number in range(12):
+        owner.thread.write(lambda store: time.sleep(0.1))
+        owner.thread.append_text("r1", StreamedText(f"{number} ", ""))
+    assert owner.thread.close(1.0), "all of it takes longer than that, no single write does"
+    store = open_store(tmp_path / "chats.db", 0.0).store
+    stored = store.load("c1").exchanges[0].reply.thinking
+    store.close()
+    assert stored == "".join(f"{number} " for number in range(12))
+
+
+def test_a_disk_that_hangs_is_not_waited_for_without_end(tmp_path):
+    owner = Owner(tmp_path / "chats.db")
+    disk_answers = threading.Event()
+    owner.thread.write(lambda store: disk_answers.wait(60))
+    begin(owner)
+    assert owner.thread.close(0.3) is False
+    disk_answers.set()
+    assert owner.thread.close(20.0)
 
 
 def test_a_write_that_can_never_succeed_does_not_block_the_others(owner):

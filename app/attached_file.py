@@ -1,4 +1,4 @@
-"""Text files that go into a question: read, checked, and written into it."""
+"""Files and long pastes that go into a question: read, checked, and written into it."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-MAX_FILE_BYTES = 512 << 10
-"""More text than the longest context holds."""
+MAX_FILE_BYTES = 8 << 20
+"""Far more text than any context holds; it is counted, and told before it is sent."""
 
 _BACKTICKS = re.compile(r"`{3,}")
 _NOT_IN_NAMES = re.compile(r"[\x00-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069`]")
 _NOT_IN_TEXT = re.compile(r"[\x00-\x06\x0e-\x1a\x1c-\x1f]")
 """Control characters that no text holds; tab, line and page ends, and ESC of coloured logs stay."""
+
+_PICTURE_OF_NUL = 0x2400
 
 _SUFFIX = re.compile(r"[A-Za-z0-9+#-]{1,12}")
 _BYTE_ORDER_MARKS = (
@@ -57,10 +59,11 @@ class FileNotReadable(BadAttachment):
 
 @dataclass(frozen=True, slots=True)
 class AttachedFile:
-    """A file's name, as it is shown, and its text with LF line ends."""
+    """A file's name, as it is shown, and its text with LF line ends; `pasted`: it is no file."""
 
     name: str
     text: str
+    pasted: bool = False
 
 
 def read_attachment(path: Path) -> AttachedFile:
@@ -89,6 +92,16 @@ def read_attachment(path: Path) -> AttachedFile:
     if _NOT_IN_TEXT.search(text):
         raise NotText(name)
     return AttachedFile(name, text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def pasted_file(text: str, name: str) -> AttachedFile:
+    """A text from the clipboard, with LF line ends; control codes become their pictures (U+2400).
+
+    A file with control codes is refused as no text; of a paste nothing may be lost.
+    """
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    pictured = _NOT_IN_TEXT.sub(lambda match: chr(_PICTURE_OF_NUL + ord(match[0])), text)
+    return AttachedFile(name, pictured, pasted=True)
 
 
 def fenced(file: AttachedFile) -> str:

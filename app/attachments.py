@@ -1,14 +1,14 @@
-"""Text files that were dragged in: read off the GUI thread, counted in tokens, sent with the
-question of the chat to which they were added. Qt-free; they are kept in memory only.
+"""Text files that were dragged in, and long texts that were pasted: counted in tokens off the GUI
+thread, sent with the question of the chat to which they were added. Qt-free.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 from app.attached_file import (
     AttachedFile,
@@ -16,37 +16,38 @@ from app.attached_file import (
     FileNotReadable,
     FileTooLarge,
     fenced,
+    pasted_file,
     question_with,
     read_attachment,
 )
 from app.chat_controller import ChatPorts
 from app.chat_request import context_of
-from app.chat_view import Attachment, ChatView, Notice
+from app.chat_view import Attached, Attachment, ChatView, Notice
 from app.conversation_list import clean_text
-from app.language import translate
+from app.language import QT_TRANSLATE_NOOP, translate
 from app.settings_controller import Jobs
-from engine.api import ChatMessage, Role
+from app.token_counting import PIECE_CHARS, CountStep, PieceCounter
 
 MAX_FILES = 10
-MAX_QUESTION_CHARS = 1_000_000
+MAX_QUESTION_CHARS = 16_000_000
 """Of all files together; more is refused before it slows anything down."""
 
+MAX_INLINE_CHARS = 100_000
+"""A text that long can still be typed in: a key takes some 50 ms where it is one paragraph."""
 
-class TokenCounter(Protocol):
-    """An engine, or the thread that has one."""
-
-    def count_tokens(self, messages: Sequence[ChatMessage]) -> int | None:
-        """Tokens of a conversation; None where no model is loaded."""
-        ...
+_NOTICE_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """A file of a chat's next question; `tokens` is None until a model, `counted_by`, did so."""
+    """A file of a chat's next question; its tokens are those of the model `counted_by`."""
 
+    key: int
     file: AttachedFile
-    tokens: int | None
+    size_bytes: int
+    tokens: int | None = None
     counted_by: str = ""
+    counted: float | None = None
 
 
 class Attachments:
@@ -58,56 +59,117 @@ class Attachments:
         self._view = view
         self._chats = ports.chats
         self._models = ports.models
-        self._engine = ports.engine
         self._jobs = jobs
         self._submit = submit
         self._held: dict[str, list[_Held]] = {}
-        self._counting = False
+        self._taken_out: tuple[str, int, _Held] | None = None
+        self._counter = PieceCounter(ports.engine, jobs)
+        self._keys = itertools.count()
         self._chats.shown_listeners.append(self._on_shown)
 
     def on_files_dropped(self, paths: Sequence[str]) -> None:
         """Add files to the next question of the shown chat; one that cannot be is told by name."""
         chat_id = self._chats.shown_id
         for path in paths:
-            job = partial(_read, Path(path), self._engine)
-            self._jobs.run(job, partial(self._on_read, chat_id))
+            self._jobs.run(partial(_read, Path(path)), partial(self._on_read, chat_id))
+
+    def on_pasted(self, text: str) -> None:
+        """Add a text that is too long for the composer."""
+        name = self._name_of_paste()
+        # At once, on this thread: the question may be sent with the next key.
+        self._add(self._chats.shown_id, pasted_file(clean_text(text), name))
+
+    def on_paste_undone(self) -> None:
+        """Take the text that was pasted last out of the shown chat's question."""
+        held = self._of_shown()
+        pasted = [index for index, each in enumerate(held) if each.file.pasted]
+        if pasted:
+            self.on_removed(pasted[-1])
 
     def on_removed(self, index: int) -> None:
-        """Take a file out of the next question again."""
-        held = self._held.get(self._chats.shown_id, [])
-        if 0 <= index < len(held):
-            del held[index]
+        """Take a file out of the next question again; a pasted text, which may be nowhere else,
+        can be put back.
+        """
+        held = self._of_shown()
+        if not 0 <= index < len(held):
+            return
+        taken = held.pop(index)
+        self._show()
+        if not taken.file.pasted:
+            return
+        self._taken_out = (self._chats.shown_id, index, taken)
+        text = translate("Attach", "“{name}” is taken out of the question.")
+        action = (f"put_back:{taken.key}", QT_TRANSLATE_NOOP("Actions", "Put it back"))
+        text = text.format(name=taken.file.name)
+        self._view.show_notice(Notice("attach", text, actions=(action,), timeout_s=_NOTICE_S))
+
+    def on_put_back(self, key: str) -> None:
+        """Take the text in again that was taken out last, in its place of its own chat."""
+        if self._taken_out is None or key != str(self._taken_out[2].key):
+            return
+        chat_id, index, taken = self._taken_out
+        self._taken_out = None
+        self._held.setdefault(chat_id, []).insert(index, replace(taken, counted=None))
+        self._show()
+        self._count()
+
+    def on_inlined(self, index: int) -> None:
+        """Write the text of a file into the question itself."""
+        held = self._of_shown()
+        if 0 <= index < len(held) and _can_inline(held[index]):
+            text = held.pop(index).file.text
             self._show()
+            self._view.insert_into_question(text)
 
     def on_submitted(self, text: str) -> None:
         """Send what was written together with the files."""
         held = self._held.pop(self._chats.shown_id, [])
+        self._view.hide_notice("attach")
         self._submit(question_with(text, [each.file for each in held]) if held else text)
         self._show()
 
+    def on_held_back(self) -> None:
+        """Say why the question cannot be sent now; everything stays where it is."""
+        note, _ = self._note()
+        if note:
+            self._refuse(note)
+            return
+        text = translate(
+            "Attach", "The tokens of the text are being counted. The question can be sent then."
+        )
+        self._view.show_notice(Notice("attach", text, timeout_s=_NOTICE_S))
+
     def tick(self) -> None:
         """Count what was added while no model was loaded, or another one with other tokens."""
-        held = self._held.get(self._chats.shown_id, [])
-        model = self._model
-        waiting = [h.file for h in held if h.tokens is None or h.counted_by != model]
-        if waiting and model and not self._counting:
-            self._counting = True
-            job = partial(_count_all, waiting, self._engine)
-            self._jobs.run(job, partial(self._on_counted, self._chats.shown_id, model))
+        self._count()
 
-    def _on_read(self, chat_id: str, found: _Held | BadAttachment) -> None:
-        held = self._held.setdefault(chat_id, [])
+    def _of_shown(self) -> list[_Held]:
+        return self._held.setdefault(self._chats.shown_id, [])
+
+    def _name_of_paste(self) -> str:
+        first = translate("Attach", "Pasted text")
+        taken = {each.file.name for each in self._of_shown()}
+        names = itertools.chain([first], (f"{first} {number}" for number in itertools.count(2)))
+        return next(name for name in names if name not in taken)
+
+    def _on_read(self, chat_id: str, found: AttachedFile | BadAttachment) -> None:
         if isinstance(found, BadAttachment):
             self._refuse(bad_attachment_text(found))
-        elif len(held) >= MAX_FILES:
-            text = translate("Attach", "A question takes {most} files; {name} was not added.")
-            self._refuse(text.format(most=MAX_FILES, name=found.file.name))
-        elif sum(len(h.file.text) for h in (*held, found)) > MAX_QUESTION_CHARS:
-            text = translate("Attach", "{name} was not added: the files are too long together.")
-            self._refuse(text.format(name=found.file.name))
         else:
-            held.append(replace(found, counted_by=self._model))
+            self._add(chat_id, found)
+
+    def _add(self, chat_id: str, file: AttachedFile) -> None:
+        held = self._held.setdefault(chat_id, [])
+        if len(held) >= MAX_FILES:
+            text = translate("Attach", "A question takes {most} files; {name} was not added.")
+            self._refuse(text.format(most=MAX_FILES, name=file.name))
+        elif sum(len(h.file.text) for h in held) + len(file.text) > MAX_QUESTION_CHARS:
+            text = translate("Attach", "{name} was not added: the files are too long together.")
+            self._refuse(text.format(name=file.name))
+        else:
+            held.append(_Held(next(self._keys), file, len(file.text.encode())))
             self._show()
+            self._count()
 
     @property
     def _model(self) -> str:
@@ -123,26 +185,85 @@ class Attachments:
     def _refuse(self, text: str) -> None:
         self._view.show_notice(Notice("attach", text, "warn"))
 
-    def _on_counted(self, chat_id: str, model: str, counts: dict[AttachedFile, int | None]) -> None:
-        self._counting = False
+    def _count(self) -> None:
+        """Count the first of the shown chat's files that this model has not counted."""
+        model = self._model
+        if not model or self._counter.is_busy:
+            return
+        waiting = [held for held in self._of_shown() if held.counted_by != model]
+        if waiting:
+            first = waiting[0]
+            on_step = partial(self._on_step, self._chats.shown_id, first.key, model)
+            self._counter.start(partial(_as_sent, first.file), on_step)
+
+    def _on_step(self, chat_id: str, key: int, model: str, step: CountStep) -> bool:
+        """Keep what is counted; whether to go on."""
         held = self._held.get(chat_id, [])
-        held[:] = [
-            replace(h, tokens=counts[h.file], counted_by=model) if h.file in counts else h
-            for h in held
-        ]
+        index = next((n for n, each in enumerate(held) if each.key == key), None)
+        if index is None or model != self._model:
+            self._count()
+            return False
+        if step.tokens is not None and step.share < 1.0:
+            held[index] = replace(held[index], counted=step.share)
+            self._show()
+            return True
+        held[index] = replace(held[index], tokens=step.tokens, counted_by=model, counted=None)
         self._show()
+        self._count()
+        return False
 
     def _on_shown(self, conversation_id: str) -> None:
         self._show()
+        self._count()
 
     def _show(self) -> None:
-        capacity = self._capacity_tokens()
-        held = self._held.get(self._chats.shown_id, [])
-        needed = context_of(self._chats.shown) + sum(each.tokens or 0 for each in held)
+        needed, capacity = self._needed_tokens(), self._capacity_tokens()
         fits = not capacity or needed < capacity
-        self._view.show_attachments(
-            [Attachment(h.file.name, h.tokens, len(h.file.text), fits) for h in held]
-        )
+        files = tuple(self._shown(held, fits) for held in self._of_shown())
+        self._view.show_attachments(Attached(files, *self._note()))
+
+    def _shown(self, held: _Held, fits: bool) -> Attachment:
+        tokens = held.tokens if held.counted_by == self._model or not self._model else None
+        counted = held.counted
+        if counted is None and self._model and held.counted_by != self._model:
+            counted = 0.0
+        return Attachment(held.file.name, tokens, held.size_bytes, fits, counted, _can_inline(held))
+
+    def _needed_tokens(self) -> int:
+        """Tokens of the chat so far and of all files that are counted."""
+        return context_of(self._chats.shown) + self._file_tokens()
+
+    def _file_tokens(self) -> int:
+        return sum(each.tokens or 0 for each in self._of_shown())
+
+    def _note(self) -> tuple[str, bool]:
+        """What does not fit, with counts, and whether the question can be sent all the same."""
+        capacity, files = self._capacity_tokens(), self._file_tokens()
+        needed = self._needed_tokens()
+        if not capacity or not self._of_shown():
+            return "", True
+        counts = {"needed": f"{needed:,}", "limit": f"{capacity:,}"}
+        if files >= capacity:
+            text = translate(
+                "Attach",
+                "This is {needed} tokens, and the model can see {limit} at once. Take something "
+                "out, or set a longer context.",
+            )
+            counts["needed"] = f"{files:,}"
+            return text.format(**counts), False
+        long = any(len(h.file.text) > PIECE_CHARS for h in self._of_shown() if self._waits(h))
+        if needed >= capacity:
+            text = translate(
+                "Attach",
+                "With the chat so far this is {needed} tokens, and the model can see {limit} at "
+                "once. You can leave out the oldest exchanges once it is sent.",
+            )
+            return text.format(**counts), not long
+        return "", not long
+
+    def _waits(self, held: _Held) -> bool:
+        """Whether its tokens are still to be counted by the loaded model."""
+        return held.counted_by != self._model
 
 
 def bad_attachment_text(error: BadAttachment) -> str:
@@ -165,23 +286,18 @@ def bad_attachment_text(error: BadAttachment) -> str:
             return text.format(name=error.name)
 
 
-def _read(path: Path, engine: TokenCounter) -> _Held | BadAttachment:
+def _read(path: Path) -> AttachedFile | BadAttachment:
     try:
         file = read_attachment(path)
     except BadAttachment as error:
         return error
-    file = replace(file, text=clean_text(file.text))
-    return _Held(file, count_tokens_of(file, engine))
+    return replace(file, text=clean_text(file.text))
 
 
-def _count_all(
-    files: Sequence[AttachedFile], engine: TokenCounter
-) -> dict[AttachedFile, int | None]:
-    return {file: count_tokens_of(file, engine) for file in files}
+def _as_sent(file: AttachedFile) -> str:
+    """What the file adds to a question."""
+    return f"\n\n{fenced(file)}"
 
 
-def count_tokens_of(file: AttachedFile, engine: TokenCounter) -> int | None:
-    """Tokens that the file adds to a question, by the tokenizer of the loaded model."""
-    whole = engine.count_tokens([ChatMessage(Role.USER, f"\n\n{fenced(file)}")])
-    alone = engine.count_tokens([ChatMessage(Role.USER, "")])
-    return None if whole is None or alone is None else whole - alone
+def _can_inline(held: _Held) -> bool:
+    return held.file.pasted and len(held.file.text) <= MAX_INLINE_CHARS

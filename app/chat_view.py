@@ -24,7 +24,11 @@
     export_requested(str, object, str)    conversation_id or "" for all, ExportFormat, path
     import_requested(str)                 path
     files_dropped(object)                 paths of text files for the next question
+    long_text_pasted(str)                 too long for the composer: goes along as a file does
+    paste_undone()                        take the text that was pasted last out again
     attachment_removed(int)               its place among the files of the next question
+    attachment_inlined(int)               its text is to stand in the question itself
+    send_held_back()                      Send, while `Attached.can_send` says no
     search_changed(str)
     draft_changed(str)
     settings_changed(object)              app.settings.Settings
@@ -88,14 +92,30 @@ class ExportFormat(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A file of the next question; `tokens` is None until they are counted, `fits` whether the
-    model can see all files at once beside the chat so far.
+    """A file of the next question, or a long text that was pasted.
+
+    `tokens` is None until they are counted, and `counted` how much of it is (0..1, None while
+    nothing counts). `fits`: whether the model can see all files at once beside the chat so far.
+    `can_inline`: whether its text can stand in the question itself.
     """
 
     name: str
     tokens: int | None
-    characters: int
+    size_bytes: int
     fits: bool = True
+    counted: float | None = None
+    can_inline: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Attached:
+    """All files of the next question; `note` says what is to be known before it is sent ("": no
+    more than the files themselves show).
+    """
+
+    files: tuple[Attachment, ...] = ()
+    note: str = ""
+    can_send: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,8 +208,12 @@ class ChatView(Protocol):
         """Show a whole chat (also an empty one, with suggestions) and its draft."""
         ...
 
-    def show_attachments(self, attachments: Sequence[Attachment]) -> None:
+    def show_attachments(self, attached: Attached) -> None:
         """Show the files that go with the next question of the shown chat."""
+        ...
+
+    def insert_into_question(self, text: str) -> None:
+        """Write into the composer, where its cursor stands."""
         ...
 
     def show_exchange(self, exchange: Exchange) -> None:

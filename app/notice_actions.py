@@ -35,6 +35,8 @@ class ChatActions:
     edits: ExchangeEdits
     room: ContextRoom
     reveal_setting: Callable[[str], None]
+    put_back: Callable[[str], None]
+    """Takes a text that was taken out of a question in again."""
 
 
 class NoticeActions:
@@ -55,6 +57,7 @@ class NoticeActions:
             ("raise_presence", 2): chat.edits.on_raise_presence,
             ("resume_download", 1): app.resume_download,
             ("show_setting", 1): chat.reveal_setting,
+            ("put_back", 1): chat.put_back,
         }
         self._take_back = chat.room.on_take_back
         self._plain: dict[str, Callable[[], None]] = {

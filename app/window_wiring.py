@@ -14,7 +14,11 @@ def connect_window(application: Application) -> None:
     chats, models, presets = application.chats, application.models, application.presets
     window.submitted.connect(application.attachments.on_submitted)
     window.files_dropped.connect(application.attachments.on_files_dropped)
+    window.long_text_pasted.connect(application.attachments.on_pasted)
+    window.paste_undone.connect(application.attachments.on_paste_undone)
     window.attachment_removed.connect(application.attachments.on_removed)
+    window.attachment_inlined.connect(application.attachments.on_inlined)
+    window.send_held_back.connect(application.attachments.on_held_back)
     window.stop_requested.connect(chat.on_stop)
     window.answer_now_requested.connect(chat.on_answer_now)
     window.regenerate_requested.connect(edits.on_regenerate)

@@ -1,31 +1,30 @@
-"""The files that go with the next question, above the field in which it is written."""
+"""What goes with the next question, above the field in which it is written: files, long pastes."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QWidget
 
-from app.chat_view import Attachment
+from app.chat_view import Attached, Attachment
 from app.ui import wording
-from app.ui.controls import ElidedLabel, IconButton, label
+from app.ui.controls import ElidedLabel, IconButton, TextButton, label, set_role
 from app.ui.theme import Theme
 
 
 class _Chip(QFrame):
-    """One file: its name, how many tokens it takes, and the way out.
+    """One file: its name, its size in bytes and tokens, and the ways out.
 
     Signals:
         removed: the cross was pressed.
+        inlined: its text is to stand in the question.
     """
 
     removed = Signal()
+    inlined = Signal()
 
     def __init__(self, theme: Theme, attachment: Attachment, parent: QWidget) -> None:
         super().__init__(parent)
-        self.attachment = attachment
         metrics = theme.metrics
         self.setObjectName("chip")
         self._icon = QLabel(self)
@@ -33,11 +32,9 @@ class _Chip(QFrame):
         self._icon.setPixmap(theme.icon("file").pixmap(QSize(side, side)))
         self._name = ElidedLabel("label", self)
         self._name.set_full_text(attachment.name)
-        self._size = label(self._size_text(), "quiet" if attachment.fits else "warn", self)
-        if not attachment.fits:
-            self._size.setToolTip(
-                self.tr("With the chat so far this is more than the model can see")
-            )
+        self._size = label("", "quiet", self)
+        self.inline_button = TextButton(self.tr("Put into the text"), "link", self)
+        self.inline_button.clicked.connect(self.inlined)
         name = self.tr("Remove {name}").format(name=attachment.name)
         self.close_button = IconButton(theme, "close", name, self)
         self.close_button.clicked.connect(self.removed)
@@ -47,7 +44,16 @@ class _Chip(QFrame):
         row.addWidget(self._icon)
         row.addWidget(self._name)
         row.addWidget(self._size)
+        row.addWidget(self.inline_button)
         row.addWidget(self.close_button)
+        self.show_attachment(attachment)
+
+    def show_attachment(self, attachment: Attachment) -> None:
+        """Show other figures of the same file; nothing that has the keyboard goes."""
+        self.attachment = attachment
+        self._size.setText(self._size_text())
+        set_role(self._size, "role", "quiet" if attachment.fits else "warn")
+        self.inline_button.setVisible(attachment.can_inline)
         self.setAccessibleName(f"{attachment.name}, {self._size_text()}")
 
     @property
@@ -56,45 +62,65 @@ class _Chip(QFrame):
         return f"{self._name.full_text()} {self._size.text()}"
 
     def _size_text(self) -> str:
-        if self.attachment.tokens is None:
-            text = self.tr("{count} characters, tokens not counted yet")
-            return text.format(count=wording.count(self.attachment.characters))
-        return wording.tokens(self.attachment.tokens)
+        size = wording.text_size(self.attachment.size_bytes)
+        tokens, counted = self.attachment.tokens, self.attachment.counted
+        if tokens is not None:
+            return self.tr("{size}, {tokens}").format(size=size, tokens=wording.tokens(tokens))
+        if counted is None:
+            return self.tr("{size}, tokens not counted yet").format(size=size)
+        text = self.tr("{size}, counting tokens: {percent}")
+        return text.format(size=size, percent=wording.percent(counted))
 
 
 class AttachmentRow(QWidget):
-    """Chips side by side, in as many lines as they need; nothing where there are no files.
+    """Chips side by side, in as many lines as they need, and below them what does not fit.
 
     Signals:
         removed(int): the place of the file to take out.
+        inlined(int): the place of the file whose text is to stand in the question.
     """
 
     removed = Signal(int)
+    inlined = Signal(int)
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._theme = theme
         self.chips: list[_Chip] = []
-        self._attachments: tuple[Attachment, ...] = ()
+        self._attached = Attached()
+        self.note = label("", "warn", self)
+        self.note.setWordWrap(True)
         self.setAccessibleName(self.tr("Files of the question"))
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         theme.changed.connect(self._on_theme)
         self.hide()
 
-    def show_attachments(self, attachments: Sequence[Attachment]) -> None:
-        """Show these files."""
-        if tuple(attachments) == self._attachments:
+    @property
+    def can_send(self) -> bool:
+        """Whether a question can be sent with these files."""
+        return self._attached.can_send
+
+    def show_attachments(self, attached: Attached) -> None:
+        """Show these files, and what is to be known of all of them."""
+        if attached == self._attached:
             return
-        self._attachments = tuple(attachments)
-        self._build()
+        before, self._attached = self._attached.files, attached
+        self.note.setText(attached.note)
+        if [each.name for each in attached.files] != [each.name for each in before]:
+            self._build()
+            return
+        for chip, attachment in zip(self.chips, attached.files, strict=True):
+            chip.show_attachment(attachment)
+        self._arrange()
 
     def _build(self) -> None:
         for chip in self.chips:
             chip.hide()
             chip.deleteLater()
-        self.chips = [_Chip(self._theme, each, self) for each in self._attachments]
+        self.chips = [_Chip(self._theme, each, self) for each in self._attached.files]
         for index, chip in enumerate(self.chips):
             chip.removed.connect(lambda index=index: self.removed.emit(index))
+            chip.inlined.connect(lambda index=index: self.inlined.emit(index))
             chip.show()
         self.setVisible(bool(self.chips))
         self._arrange()
@@ -110,7 +136,13 @@ class AttachmentRow(QWidget):
             chip.setGeometry(x, y, width, size.height())
             x += width + gap
             line = max(line, size.height())
-        self.setFixedHeight(y + line)
+        height = y + line
+        self.note.setVisible(bool(self._attached.note))
+        if self._attached.note:
+            top = height + self._theme.metrics.gap_xs
+            height = top + self.note.heightForWidth(self.width())
+            self.note.setGeometry(0, top, self.width(), height - top)
+        self.setFixedHeight(height)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Break the lines anew."""

@@ -12,7 +12,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QFrame, QLabel, QTextEdit, QWidget
 
-from app.ui.controls import TextButton, copy_to_clipboard, label
+from app.ui.controls import TextButton, copy_to_clipboard, label, leave_viewport_unpainted
 from app.ui.theme import Theme
 
 PARAGRAPH_SEPARATOR = "\u2029"
@@ -58,6 +58,7 @@ class CodeBlock(QFrame):
         self._copy.clicked.connect(self._on_copy)
         self._view = _CodeView(self)
         self._view.setFrameShape(QFrame.Shape.NoFrame)
+        leave_viewport_unpainted(self._view)
         self._view.setLineWrapMode(QTextEdit.LineWrapMode.NoWrap)
         self._view.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._view.setTextInteractionFlags(

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from PySide6.QtCore import QMimeData, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QFocusEvent,
     QFontMetricsF,
     QInputMethodEvent,
     QKeyEvent,
+    QKeySequence,
     QResizeEvent,
 )
 from PySide6.QtWidgets import (
@@ -23,14 +22,17 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.chat_view import Attachment
+from app.chat_view import Attached
 from app.ui.attachment_row import AttachmentRow
 from app.ui.composing_guard import ComposingGuard
 from app.ui.controls import IconButton, TextButton, set_role, wrap_mode_for
 from app.ui.theme import Theme
 
-MAX_CHARS = 200_000
-"""More than the longest context holds; a longer paste is refused with both counts."""
+LONG_PASTE_CHARS = 30_000
+"""A longer paste goes along as a file does: in one paragraph each key would take over 10 ms."""
+
+MAX_CHARS = 100_000
+"""Where pastes have made the field so full, a key takes 50 ms; the next goes along as a file."""
 
 DRAFT_MS = 300
 
@@ -45,20 +47,24 @@ class ComposerEdit(QPlainTextEdit):
 
     Signals:
         send_pressed: Enter without Shift, and not to confirm an input method.
-        paste_refused(int): a paste of so many characters was too long.
+        long_text_pasted(str): a paste that is too long to be edited here; it is not put in.
+        paste_undone: Undo, right after a long text was pasted.
         focus_changed(bool): for the frame's ring.
         files_dropped(object): paths of files that were dropped or pasted here.
     """
 
     send_pressed = Signal()
-    paste_refused = Signal(int)
+    long_text_pasted = Signal(str)
+    paste_undone = Signal()
     focus_changed = Signal(bool)
     files_dropped = Signal(object)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._composing = False
+        self._pasted_last = False
         ComposingGuard(self)
+        self.textChanged.connect(self._on_changed)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setTabChangesFocus(True)
         self.setWordWrapMode(wrap_mode_for(""))
@@ -66,6 +72,10 @@ class ComposerEdit(QPlainTextEdit):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Enter sends, Shift+Enter breaks the line, an Enter of the input method does neither."""
+        if self._pasted_last and event.matches(QKeySequence.StandardKey.Undo):
+            self._pasted_last = False
+            self.paste_undone.emit()
+            return
         if event.key() not in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
             super().keyPressEvent(event)
             return
@@ -89,18 +99,27 @@ class ComposerEdit(QPlainTextEdit):
         return source.hasText() or bool(files_of(source))
 
     def insertFromMimeData(self, source: QMimeData) -> None:
-        """Paste as plain text; refuse what no context could hold. Files are told, not named."""
+        """Paste as plain text; what is long is told instead, and so are files."""
         files = files_of(source)
         if files:
             self.files_dropped.emit(files)
             return
         text = source.text()
-        if self.document().characterCount() + len(text) > MAX_CHARS:
-            self.paste_refused.emit(len(text))
+        full = self.document().characterCount() + len(text) > MAX_CHARS
+        if len(text) > LONG_PASTE_CHARS or full:
+            self.long_text_pasted.emit(text)
+            self._pasted_last = True
             return
+        self.insert(text.replace("\r\n", "\n").replace("\r", "\n"))
+
+    def insert(self, text: str) -> None:
+        """Write where the cursor stands, as one step of Undo."""
         self.setWordWrapMode(wrap_mode_for(self.toPlainText() + text))
-        self.textCursor().insertText(text.replace("\r\n", "\n").replace("\r", "\n"))
+        self.textCursor().insertText(text)
         self.ensureCursorVisible()
+
+    def _on_changed(self) -> None:
+        self._pasted_last = False
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         """Tell the frame."""
@@ -122,9 +141,9 @@ class Composer(QFrame):
         stop_requested: the Stop button.
         draft_changed(str): some time after the text changed, and at once by `flush_draft`.
         thinking_toggled(bool): the switch.
-        paste_refused(int): a paste of so many characters was too long.
         kept_back: Enter while a reply runs that was not stopped; the text stays.
-        files_dropped(object), attachment_removed(int): as of app.chat_view.
+        files_dropped(object), long_text_pasted(str), paste_undone, attachment_removed(int),
+        attachment_inlined(int), send_held_back: as of app.chat_view.
         attach_chosen: the button that asks for files.
     """
 
@@ -132,10 +151,13 @@ class Composer(QFrame):
     stop_requested = Signal()
     draft_changed = Signal(str)
     thinking_toggled = Signal(bool)
-    paste_refused = Signal(int)
     kept_back = Signal()
     files_dropped = Signal(object)
+    long_text_pasted = Signal(str)
+    paste_undone = Signal()
     attachment_removed = Signal(int)
+    attachment_inlined = Signal(int)
+    send_held_back = Signal()
     attach_chosen = Signal()
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
@@ -151,7 +173,8 @@ class Composer(QFrame):
         self.edit.setAccessibleName(self.tr("Question"))
         self.set_narrow(False)
         self.edit.send_pressed.connect(self.submit)
-        self.edit.paste_refused.connect(self.paste_refused)
+        self.edit.long_text_pasted.connect(self.long_text_pasted)
+        self.edit.paste_undone.connect(self.paste_undone)
         self.edit.focus_changed.connect(self._on_focus)
         self.edit.files_dropped.connect(self.files_dropped)
         self.edit.textChanged.connect(self._on_text)
@@ -171,6 +194,7 @@ class Composer(QFrame):
         self.attach.clicked.connect(self.attach_chosen)
         self.attachments = AttachmentRow(theme, self)
         self.attachments.removed.connect(self._on_removed)
+        self.attachments.inlined.connect(self.attachment_inlined)
         self._draft_timer = QTimer(self)
         self._draft_timer.setSingleShot(True)
         self._draft_timer.setInterval(DRAFT_MS)
@@ -297,14 +321,22 @@ class Composer(QFrame):
         if self._busy and not self._stopping:
             self.kept_back.emit()
             return
+        if not self.attachments.can_send:
+            self.send_held_back.emit()
+            return
         self.edit.clear()
         self._draft_timer.stop()
         self.submitted.emit(text)
 
-    def show_attachments(self, attachments: Sequence[Attachment]) -> None:
+    def show_attachments(self, attached: Attached) -> None:
         """Show the files that go with the question."""
-        self.attachments.show_attachments(attachments)
+        self.attachments.show_attachments(attached)
         self._update_send()
+
+    def insert_text(self, text: str) -> None:
+        """Write where the cursor stands, and let the keyboard go on there."""
+        self.edit.insert(text)
+        self.edit.setFocus()
 
     def _on_removed(self, index: int) -> None:
         self.attachment_removed.emit(index)

@@ -8,7 +8,7 @@ from typing import Literal
 
 from PySide6.QtCore import QEvent, QSize, Qt, QTimer
 from PySide6.QtGui import QGuiApplication, QKeyEvent, QResizeEvent, QTextOption
-from PySide6.QtWidgets import QLabel, QPushButton, QToolButton, QWidget
+from PySide6.QtWidgets import QAbstractScrollArea, QLabel, QPushButton, QToolButton, QWidget
 
 from app.ui.theme import Theme
 
@@ -56,6 +56,14 @@ def set_role(widget: QWidget, name: str, value: object) -> None:
     style = widget.style()
     style.unpolish(widget)
     style.polish(widget)
+
+
+def leave_viewport_unpainted(area: QAbstractScrollArea) -> None:
+    """Let what stands behind the area show, without the style sheet painting it; call at once.
+
+    Qt 6.11 keeps the rules of a painted viewport for ever, 1 KB for each text that is long gone.
+    """
+    area.viewport().setAutoFillBackground(False)
 
 
 def is_escape_override(event: QEvent) -> bool:

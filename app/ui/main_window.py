@@ -12,7 +12,7 @@ from PySide6.QtCore import QEvent, QRect, QSignalBlocker, Qt, QTimer
 from PySide6.QtGui import QCloseEvent, QFocusEvent
 from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
-from app.chat_view import Attachment, ChatState, ModelChoice, Notice, PresetChoice, Status
+from app.chat_view import Attached, ChatState, ModelChoice, Notice, PresetChoice, Status
 from app.conversation import Conversation, ConversationSummary, Exchange
 from app.settings import Settings, WindowState, with_value
 from app.ui.chat_side import ChatSide
@@ -38,7 +38,7 @@ from app.ui.theme import Theme
 from app.ui.transcript_view import TranscriptView
 from app.ui.watched_area import WatchedArea
 from app.ui.window_keys import actions_of, show_keys
-from app.ui.window_notices import kept_back_notice, paste_notice, seed_notice
+from app.ui.window_notices import kept_back_notice, seed_notice
 from app.ui.window_place import place_first, restore_state, state_of
 from engine.api import Capability, Channel
 
@@ -120,6 +120,7 @@ class MainWindow(Intentions):
         # What a part wants under a name of ours is ours to want.
         for part, names in (
             (composer, "submitted stop_requested draft_changed files_dropped attachment_removed"),
+            (composer, "long_text_pasted paste_undone attachment_inlined send_held_back"),
             (transcript, "answer_now_requested regenerate_requested edit_requested"),
             (transcript, "continue_requested reply_edited reply_chosen question_chosen"),
             (self.header.picker, "model_selected add_model_requested remove_model_requested"),
@@ -132,7 +133,6 @@ class MainWindow(Intentions):
             for name in names.split():
                 getattr(part, name).connect(getattr(self, name))
         composer.thinking_toggled.connect(self._on_thinking_enabled)
-        composer.paste_refused.connect(self._on_paste_refused)
         composer.kept_back.connect(self._on_kept_back)
         transcript.seed_chosen.connect(self._on_seed)
         transcript.arranged.connect(lambda: show_opened_editor(transcript, self.theme.metrics))
@@ -169,9 +169,13 @@ class MainWindow(Intentions):
         self._chat_side.on_shown(conversation)
         self.composer.setFocus()
 
-    def show_attachments(self, attachments: Sequence[Attachment]) -> None:
+    def show_attachments(self, attached: Attached) -> None:
         """Show the files that go with the next question."""
-        self.composer.show_attachments(attachments)
+        self.composer.show_attachments(attached)
+
+    def insert_into_question(self, text: str) -> None:
+        """Write into the composer."""
+        self.composer.insert_text(text)
 
     def show_exchange(self, exchange: Exchange) -> None:
         """Add an exchange, or replace what is shown of it."""
@@ -354,9 +358,6 @@ class MainWindow(Intentions):
         """Show other settings, and ask for them."""
         self.show_settings(settings)
         self.settings_changed.emit(settings)
-
-    def _on_paste_refused(self, count: int) -> None:
-        self.show_notice(paste_notice(count))
 
     def _on_kept_back(self) -> None:
         self.show_notice(kept_back_notice())

@@ -11,7 +11,7 @@ from PySide6.QtGui import QTextCursor, QTextOption, QWheelEvent
 from PySide6.QtWidgets import QFrame, QTextBrowser, QWidget
 
 from app.render.blocks import Block, Paragraph
-from app.ui.controls import wrap_mode_for
+from app.ui.controls import leave_viewport_unpainted, wrap_mode_for
 from app.ui.document_writer import INVISIBLE, LINE_SEPARATOR, AwaitedRun, DocumentWriter
 from app.ui.formula_object import (
     FORMULA_OBJECT,
@@ -61,6 +61,7 @@ class RichText(QTextBrowser):
         self._awaited: list[AwaitedRun] = []
         theme.formulas.arrived.connect(self._on_formulas)
         self.setFrameShape(QFrame.Shape.NoFrame)
+        leave_viewport_unpainted(self)
         self.setUndoRedoEnabled(False)
         self.setOpenLinks(False)
         self.anchorClicked.connect(self._on_link)

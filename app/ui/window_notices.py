@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from app.chat_view import Notice
 from app.language import translate
-from app.ui.composer import MAX_CHARS
 
 KEPT_BACK_S = 6.0
 
@@ -17,15 +16,6 @@ def seed_notice(seed: int) -> Notice:
         "those it was made with.",
     )
     return Notice("seed", text.format(seed=seed))
-
-
-def paste_notice(count: int) -> Notice:
-    """A paste of so many characters was too long."""
-    text = translate(
-        "WindowNotices",
-        "The text has {count} characters; a question holds {most}. Nothing was pasted.",
-    )
-    return Notice("paste", text.format(count=f"{count:,}", most=f"{MAX_CHARS:,}"), "warn")
 
 
 def kept_back_notice() -> Notice:

@@ -52,6 +52,19 @@ def gigabytes(value_bytes: int) -> str:
     return f"{amount:.0f}" if amount >= 100 or amount == int(amount) else f"{amount:.1f}"
 
 
+def text_size(size_bytes: int) -> str:
+    """980 bytes, 9.8 KB, 512 KB, 1.0 MB."""
+    if size_bytes < 1000:
+        return translate("Wording", "{count} bytes").format(count=size_bytes)
+    amount, unit = (size_bytes / 1e3, "KB") if size_bytes < 999_500 else (size_bytes / 1e6, "MB")
+    return f"{amount:.1f} {unit}" if amount < 9.95 else f"{amount:.0f} {unit}"
+
+
+def percent(share: float) -> str:
+    """40 %, as the drawings have it."""
+    return f"{share * 100:.0f} %"
+
+
 def stop_reason(reply: Reply) -> str:
     """Why the reply ended, in words; empty while it runs or after an error."""
     if reply.status in (ReplyStatus.RUNNING, ReplyStatus.FAILED):

@@ -63,6 +63,10 @@
         <source>Try a higher presence penalty</source>
         <translation>试试更高的存在惩罚</translation>
     </message>
+    <message>
+        <source>Put it back</source>
+        <translation>放回</translation>
+    </message>
 </context>
 <context>
     <name>AnswerBody</name>
@@ -188,12 +192,32 @@
 <context>
     <name>Attach</name>
     <message>
+        <source>“{name}” is taken out of the question.</source>
+        <translation>已将“{name}”从问题中移出。</translation>
+    </message>
+    <message>
+        <source>The tokens of the text are being counted. The question can be sent then.</source>
+        <translation>正在统计文本的 token 数，统计完即可发送问题。</translation>
+    </message>
+    <message>
+        <source>Pasted text</source>
+        <translation>粘贴的文本</translation>
+    </message>
+    <message>
         <source>A question takes {most} files; {name} was not added.</source>
         <translation>一个问题最多附 {most} 个文件；未添加 {name}。</translation>
     </message>
     <message>
         <source>{name} was not added: the files are too long together.</source>
         <translation>未添加 {name}：这些文件合起来太长。</translation>
+    </message>
+    <message>
+        <source>This is {needed} tokens, and the model can see {limit} at once. Take something out, or set a longer context.</source>
+        <translation>共 {needed} 个 token，而模型一次只能看到 {limit} 个。请移出一部分，或设置更长的上下文。</translation>
+    </message>
+    <message>
+        <source>With the chat so far this is {needed} tokens, and the model can see {limit} at once. You can leave out the oldest exchanges once it is sent.</source>
+        <translation>连同此前的对话共 {needed} 个 token，而模型一次只能看到 {limit} 个。发送后可以略去最早的问答。</translation>
     </message>
     <message>
         <source>{name} has {found} KB; a text file may have {limit}. It was not added.</source>
@@ -2354,10 +2378,6 @@
         <translation>已设置种子 {seed}。只要其他设置与当时相同，重新生成会得到同样的回答。</translation>
     </message>
     <message>
-        <source>The text has {count} characters; a question holds {most}. Nothing was pasted.</source>
-        <translation>文本有 {count} 个字符，而一个问题最多 {most} 个。未粘贴任何内容。</translation>
-    </message>
-    <message>
         <source>A reply is still coming, so your question stays here. Send it afterwards, or stop the reply with Esc.</source>
         <translation>回复尚未结束，您的问题先留在这里。请稍后发送，或按 Esc 停止回复。</translation>
     </message>
@@ -2635,6 +2655,10 @@
         <translation>{milliseconds} 毫秒</translation>
     </message>
     <message>
+        <source>{count} bytes</source>
+        <translation>{count} 字节</translation>
+    </message>
+    <message>
         <source>interrupted when the app ended</source>
         <translation>应用结束时中断</translation>
     </message>
@@ -2666,16 +2690,24 @@
 <context>
     <name>_Chip</name>
     <message>
-        <source>With the chat so far this is more than the model can see</source>
-        <translation>连同此前的对话，超出了模型的可见范围</translation>
+        <source>Put into the text</source>
+        <translation>放入正文</translation>
     </message>
     <message>
         <source>Remove {name}</source>
         <translation>移除 {name}</translation>
     </message>
     <message>
-        <source>{count} characters, tokens not counted yet</source>
-        <translation>{count} 个字符，token 数尚未统计</translation>
+        <source>{size}, {tokens}</source>
+        <translation>{size}，{tokens}</translation>
+    </message>
+    <message>
+        <source>{size}, tokens not counted yet</source>
+        <translation>{size}，尚未统计 token</translation>
+    </message>
+    <message>
+        <source>{size}, counting tokens: {percent}</source>
+        <translation>{size}，正在统计 token：{percent}</translation>
     </message>
 </context>
 <context>

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from app.chat_controller import ChatController, ChatPorts
-from app.chat_view import Attachment, ChatState, ModelChoice, Notice, PresetChoice, Status
+from app.chat_view import Attached, ChatState, ModelChoice, Notice, PresetChoice, Status
 from app.context_room import ContextRoom
 from app.conversation import Conversation, ConversationSummary, Exchange, StreamedText
 from app.conversation_database import open_store
@@ -46,7 +46,8 @@ class FakeView:
         self.summaries: list[ConversationSummary] = []
         self.selected_id: str | None = None
         self.trash: list[ConversationSummary] = []
-        self.attachments: list[Attachment] = []
+        self.attached = Attached()
+        self.inserted: list[str] = []
         self.conversation = Conversation("")
         self.exchanges: dict[str, Exchange] = {}
         self.streamed: list[tuple[str, Channel, str]] = []
@@ -76,8 +77,11 @@ class FakeView:
         self.exchanges = {e.exchange_id: e for e in conversation.exchanges}
         self.streamed = []
 
-    def show_attachments(self, attachments: Sequence[Attachment]) -> None:
-        self.attachments = list(attachments)
+    def show_attachments(self, attached: Attached) -> None:
+        self.attached = attached
+
+    def insert_into_question(self, text: str) -> None:
+        self.inserted.append(text)
 
     def show_exchange(self, exchange: Exchange) -> None:
         self.exchanges[exchange.exchange_id] = exchange

@@ -19,10 +19,12 @@ from app.attached_file import (
     question_with,
     read_attachment,
 )
-from app.attachments import MAX_FILES, Attachments, count_tokens_of
-from app.chat_view import Attachment
+from app.attachments import MAX_FILES, MAX_INLINE_CHARS, MAX_QUESTION_CHARS, Attachments
+from app.chat_view import Attached, Attachment
 from app.engine_events import ModelLoaded
+from app.token_counting import count_text
 from engine.api import ChatMessage, GenerationControl, Role
+from engine.errors import BadModelFile
 from engine.open_engine import open_engine
 from engine.scripted_engine import scripted_info
 from tests.app.fakes import Desk
@@ -51,7 +53,7 @@ def test_a_file_is_shown_with_its_tokens_before_anything_is_sent(desk, attachmen
     attachments.on_files_dropped([file_of(tmp_path, "notes.txt", "Some notes.\n")])
     # The fake engine counts a token per character.
     tokens = len('\n\nFile "notes.txt":\n\n```\nSome notes.\n```')
-    assert desk.view.attachments == [Attachment("notes.txt", tokens, 12)]
+    assert desk.view.attached.files == (Attachment("notes.txt", tokens, 12),)
     assert desk.engine.requests == []
 
 
@@ -68,7 +70,7 @@ def test_its_text_goes_into_the_question_in_a_fence_with_its_name(desk, attachme
         'What is this?\n\nFile "notes.txt":\n\n```\nSome notes.\nMore.\n```\n\n'
         'File "x.py":\n\n```py\nx = 1\n```',
     )
-    assert desk.view.attachments == [], "they were sent"
+    assert desk.view.attached.files == (), "they were sent"
     assert desk.chats.shown.title == "What is this?"
 
 
@@ -83,7 +85,7 @@ def test_a_file_can_be_taken_out_again(desk, attachments, tmp_path):
     for name in ("a.txt", "b.txt"):
         attachments.on_files_dropped([file_of(tmp_path, name, name)])
     attachments.on_removed(0)
-    assert [each.name for each in desk.view.attachments] == ["b.txt"]
+    assert [each.name for each in desk.view.attached.files] == ["b.txt"]
     attachments.on_removed(5)
     attachments.on_submitted("q?")
     assert "a.txt" not in desk.request.messages[0].text
@@ -94,9 +96,9 @@ def test_files_stay_with_their_chat(desk, attachments, tmp_path):
     one = desk.chats.shown_id
     attachments.on_files_dropped([file_of(tmp_path, "a.txt", "a")])
     desk.chats.on_new_chat()
-    assert desk.view.attachments == []
+    assert desk.view.attached.files == ()
     desk.chats.on_conversation_selected(one)
-    assert [each.name for each in desk.view.attachments] == ["a.txt"]
+    assert [each.name for each in desk.view.attached.files] == ["a.txt"]
 
 
 def test_a_file_read_late_lands_in_the_chat_it_was_dropped_on(desk, attachments, tmp_path):
@@ -108,9 +110,9 @@ def test_a_file_read_late_lands_in_the_chat_it_was_dropped_on(desk, attachments,
     desk.chats.on_new_chat()
     for job in held:
         job()
-    assert desk.view.attachments == []
+    assert desk.view.attached.files == ()
     desk.chats.on_conversation_selected(one)
-    assert [each.name for each in desk.view.attachments] == ["a.txt"]
+    assert [each.name for each in desk.view.attached.files] == ["a.txt"]
 
 
 @pytest.mark.parametrize(
@@ -129,7 +131,7 @@ def test_what_is_no_text_is_refused_by_name(desk, attachments, tmp_path, name, c
         read_attachment(Path(file_of(tmp_path, name, content)))
     attachments.on_files_dropped([str(tmp_path / name)])
     assert desk.view.notices["attach"].text.startswith(f"{name} is no text file")
-    assert desk.view.attachments == []
+    assert desk.view.attached.files == ()
 
 
 def test_what_is_too_large_or_cannot_be_read_is_refused_by_name(desk, attachments, tmp_path):
@@ -138,7 +140,7 @@ def test_what_is_too_large_or_cannot_be_read_is_refused_by_name(desk, attachment
         read_attachment(Path(large))
     assert (told.value.found_bytes, told.value.limit_bytes) == (MAX_FILE_BYTES + 1, MAX_FILE_BYTES)
     attachments.on_files_dropped([large])
-    assert desk.view.notices["attach"].text.startswith("large.log has 512 KB")
+    assert desk.view.notices["attach"].text.startswith("large.log has 8,192 KB")
     for path in (tmp_path / "nowhere.txt", tmp_path):
         with pytest.raises(FileNotReadable):
             read_attachment(path)
@@ -155,22 +157,22 @@ def test_a_pipe_is_not_waited_for(tmp_path):
 def test_many_files_or_very_long_ones_are_refused(desk, attachments, tmp_path):
     paths = [file_of(tmp_path, f"{n}.txt", "text") for n in range(MAX_FILES + 1)]
     attachments.on_files_dropped(paths)
-    assert len(desk.view.attachments) == MAX_FILES
+    assert len(desk.view.attached.files) == MAX_FILES
     assert f"{MAX_FILES}.txt was not added" in desk.view.notices["attach"].text
     desk.ask("Elsewhere")
     desk.chats.on_new_chat()
-    paths = [file_of(tmp_path, f"{n}.log", "x" * 450_000) for n in range(3)]
+    paths = [file_of(tmp_path, f"{n}.log", "x" * (MAX_QUESTION_CHARS * 3 // 7)) for n in range(3)]
     attachments.on_files_dropped(paths)
-    assert len(desk.view.attachments) == 2
+    assert len(desk.view.attached.files) == 2
     assert "2.log was not added" in desk.view.notices["attach"].text
 
 
 def test_files_that_the_model_cannot_see_at_once_are_marked(desk, attachments, tmp_path):
     capacity = desk.models.info.capacity_tokens
     attachments.on_files_dropped([file_of(tmp_path, "a.txt", "x" * (capacity // 2))])
-    assert [each.fits for each in desk.view.attachments] == [True]
+    assert [each.fits for each in desk.view.attached.files] == [True]
     attachments.on_files_dropped([file_of(tmp_path, "b.txt", "x" * (capacity // 2))])
-    assert [each.fits for each in desk.view.attachments] == [False, False]
+    assert [each.fits for each in desk.view.attached.files] == [False, False]
 
 
 def test_what_the_chat_already_holds_counts_too(desk, attachments, tmp_path):
@@ -179,10 +181,10 @@ def test_what_the_chat_already_holds_counts_too(desk, attachments, tmp_path):
     desk.say("", "Yes.")
     desk.finish(prompt_tokens=capacity - 100, context_tokens=capacity - 98)
     attachments.on_files_dropped([file_of(tmp_path, "a.txt", "x" * 200)])
-    assert [each.fits for each in desk.view.attachments] == [False]
+    assert [each.fits for each in desk.view.attached.files] == [False]
     desk.chats.on_new_chat()
     attachments.on_files_dropped([file_of(tmp_path, "a.txt", "x" * 200)])
-    assert [each.fits for each in desk.view.attachments] == [True]
+    assert [each.fits for each in desk.view.attached.files] == [True]
 
 
 def test_without_a_model_the_tokens_are_counted_once_there_is_one(tmp_path):
@@ -191,30 +193,30 @@ def test_without_a_model_the_tokens_are_counted_once_there_is_one(tmp_path):
     desk.engine.loaded = False
     attachments = Attachments(desk.view, desk.ports, desk.jobs, submit=desk.chat.on_submitted)
     attachments.on_files_dropped([file_of(tmp_path, "a.txt", "text")])
-    assert desk.view.attachments == [Attachment("a.txt", None, 4)]
+    assert desk.view.attached.files == (Attachment("a.txt", None, 4),)
     attachments.tick()
-    assert desk.view.attachments[0].tokens is None
+    assert desk.view.attached.files[0].tokens is None
     desk.engine.loaded = True
     desk.models.load_at_start()
     load_id = desk.engine.loads[-1][0].load_id
     desk.models.on_worker_event(ModelLoaded(load_id, scripted_info()))
     attachments.tick()
-    assert desk.view.attachments[0].tokens == len('\n\nFile "a.txt":\n\n```\ntext\n```')
+    assert desk.view.attached.files[0].tokens == len('\n\nFile "a.txt":\n\n```\ntext\n```')
 
 
 def test_another_model_counts_its_own_tokens(desk, attachments, tmp_path):
     attachments.on_files_dropped([file_of(tmp_path, "a.txt", "text")])
     attachments.tick()
-    before = desk.view.attachments[0].tokens
+    before = desk.view.attached.files[0].tokens
     desk.engine.tokens_per_character = 2
     attachments.tick()
-    assert desk.view.attachments[0].tokens == before, "nothing is counted twice by one model"
+    assert desk.view.attached.files[0].tokens == before, "nothing is counted twice by one model"
     desk.models.reload()
     load_id = desk.engine.loads[-1][0].load_id
     other = replace(scripted_info(), model="another")
     desk.models.on_worker_event(ModelLoaded(load_id, other))
     attachments.tick()
-    assert desk.view.attachments[0].tokens == 2 * before
+    assert desk.view.attached.files[0].tokens == 2 * before
 
 
 @pytest.mark.parametrize(
@@ -261,6 +263,185 @@ def test_the_count_is_what_the_question_grows_by_in_a_real_tokenizer():
             engine.count_tokens([ChatMessage(Role.USER, question_with("Read this.", files))])
             for files in ([], [file])
         )
-        assert count_tokens_of(file, engine) == whole - alone
+        assert count_text(f"\n\n{fenced(file)}", engine) == whole - alone
     finally:
         engine.close()
+
+
+LONG = "Заголовок\r\nline two\x00 ends\r" + "word " * 400
+
+
+def test_a_long_paste_goes_with_the_question_like_a_file(desk, attachments):
+    attachments.on_pasted(LONG)
+    clean = LONG.replace("\r\n", "\n").replace("\r", "\n").replace("\x00", "␀")
+    [shown] = desk.view.attached.files
+    assert shown.name == "Pasted text"
+    assert shown.size_bytes == len(clean.encode())
+    assert shown.tokens == len(f'\n\nFile "Pasted text":\n\n```\n{clean}\n```')
+
+
+def test_nothing_of_a_paste_is_lost_on_its_way_to_the_model(desk, attachments):
+    attachments.on_pasted("one\r\ntwo\rthree \x00\x1b \ud800 שלום")
+    attachments.on_pasted("one\r\ntwo\rthree \x00\x1b \ud800 שלום")
+    attachments.on_submitted("Compare.")
+    [message] = desk.request.messages
+    fence = "```\none\ntwo\nthree ␀\x1b ? שלום\n```"
+    assert message.text == (
+        f'Compare.\n\nFile "Pasted text":\n\n{fence}\n\nFile "Pasted text 2":\n\n{fence}'
+    )
+    assert desk.view.attached == Attached()
+    assert desk.store.conversation(desk.chats.shown_id).exchanges[0].question == message.text
+
+
+def test_a_paste_while_a_reply_runs_waits_for_the_next_question(desk, attachments):
+    desk.chat.on_submitted("One?")
+    attachments.on_pasted("pasted " * 10)
+    desk.say("", "Yes.")
+    desk.finish()
+    assert len(desk.view.attached.files) == 1
+    attachments.on_submitted("Two?")
+    assert "pasted pasted" in desk.request.messages[-1].text
+
+
+def run_held(desk: Desk, steps: int) -> None:
+    """Do that many of the jobs that are held back, and of those that they bring."""
+    for _ in range(steps):
+        desk.jobs.held.pop(0)()
+
+
+def test_a_text_of_5_mb_is_counted_in_pieces_and_told_with_its_counts(desk, attachments):
+    desk.jobs.held = []
+    attachments.on_pasted("word " * 1_000_000)
+    shares = []
+    while desk.jobs.held:
+        [shown] = desk.view.attached.files
+        shares.append(shown.counted)
+        assert (shown.tokens, desk.view.attached.can_send) == (None, False)
+        run_held(desk, 1)
+    assert len(shares) > 50
+    assert shares[0] == 0.0
+    assert shares == sorted(shares)
+    [shown] = desk.view.attached.files
+    tokens = 5_000_000 + len('\n\nFile "Pasted text":\n\n```\n\n```')
+    assert (shown.tokens, shown.counted, shown.fits) == (tokens, None, False)
+    assert shown.can_inline is False
+    assert not desk.view.attached.can_send
+    assert f"{tokens:,} tokens" in desk.view.attached.note
+    assert f"{desk.models.info.capacity_tokens:,}" in desk.view.attached.note
+    attachments.on_held_back()
+    assert desk.view.notices["attach"].text == desk.view.attached.note
+
+
+def test_a_short_text_never_holds_its_question_back(desk, attachments):
+    desk.jobs.held = []
+    attachments.on_pasted("word " * 1_000)
+    assert desk.view.attached.can_send
+    attachments.on_submitted("q?")
+    assert "word word" in desk.request.messages[0].text
+    run_held(desk, 2)
+    assert desk.view.attached == Attached()
+
+
+def test_why_a_question_waits_for_a_count_is_told(desk, attachments):
+    desk.jobs.held = []
+    attachments.on_pasted("word " * 20_000)
+    attachments.on_held_back()
+    assert "are being counted" in desk.view.notices["attach"].text
+    assert desk.engine.requests == []
+
+
+def test_a_text_that_is_taken_out_is_not_counted_on_and_the_next_one_is(desk, attachments):
+    desk.jobs.held = []
+    attachments.on_pasted("word " * 1_000_000)
+    attachments.on_pasted("other words")
+    run_held(desk, 3)
+    attachments.on_removed(0)
+    run_held(desk, 3)
+    assert desk.jobs.held == []
+    [shown] = desk.view.attached.files
+    assert shown.name == "Pasted text 2"
+    assert shown.tokens is not None
+
+
+def test_a_chat_that_is_left_in_mid_count_is_counted_to_its_end(desk, attachments):
+    desk.ask("One?")
+    one = desk.chats.shown_id
+    desk.jobs.held = []
+    attachments.on_pasted("word " * 100_000)
+    run_held(desk, 2)
+    desk.chats.on_new_chat()
+    attachments.on_pasted("another")
+    while desk.jobs.held:
+        run_held(desk, 1)
+    assert desk.view.attached.files[0].tokens is not None
+    desk.chats.on_conversation_selected(one)
+    assert desk.view.attached.files[0].tokens is not None
+
+
+def test_a_pasted_text_that_was_taken_out_can_be_put_back(desk, attachments, tmp_path):
+    attachments.on_files_dropped([file_of(tmp_path, "a.txt", "a")])
+    attachments.on_pasted("one")
+    attachments.on_pasted("two")
+    before = desk.view.attached
+    attachments.on_removed(1)
+    [(action, _)] = desk.view.notices["attach"].actions
+    name, key = action.split(":")
+    attachments.on_put_back("no such key")
+    assert [each.name for each in desk.view.attached.files] == ["a.txt", "Pasted text 2"]
+    assert name == "put_back"
+    attachments.on_put_back(key)
+    attachments.on_put_back(key)
+    assert desk.view.attached == before
+
+
+def test_undo_takes_the_last_paste_out_and_no_file(desk, attachments, tmp_path):
+    attachments.on_pasted("one")
+    attachments.on_pasted("two")
+    attachments.on_files_dropped([file_of(tmp_path, "a.txt", "a")])
+    attachments.on_paste_undone()
+    assert [each.name for each in desk.view.attached.files] == ["Pasted text", "a.txt"]
+    attachments.on_paste_undone()
+    attachments.on_paste_undone()
+    assert [each.name for each in desk.view.attached.files] == ["a.txt"]
+
+
+def test_a_pasted_text_goes_into_the_question_where_it_can_still_be_typed_in(
+    desk, attachments, tmp_path
+):
+    attachments.on_pasted("x" * MAX_INLINE_CHARS)
+    attachments.on_pasted("x" * (MAX_INLINE_CHARS + 1))
+    attachments.on_files_dropped([file_of(tmp_path, "a.txt", "a")])
+    assert [each.can_inline for each in desk.view.attached.files] == [True, False, False]
+    for index in (2, 1, 0):
+        attachments.on_inlined(index)
+    assert desk.view.inserted == ["x" * MAX_INLINE_CHARS]
+    assert len(desk.view.attached.files) == 2
+
+
+def test_what_fits_but_for_the_chat_so_far_is_told_and_can_be_sent(desk, attachments):
+    capacity = desk.models.info.capacity_tokens
+    desk.chat.on_submitted("One?")
+    desk.say("", "Yes.")
+    desk.finish(prompt_tokens=capacity - 100, context_tokens=capacity - 98)
+    attachments.on_pasted("x" * 300)
+    assert "With the chat so far" in desk.view.attached.note
+    assert f"{capacity:,}" in desk.view.attached.note
+    assert desk.view.attached.can_send
+
+
+def test_what_cannot_be_counted_can_be_sent(desk, attachments):
+    class Broken:
+        def count_tokens(self, messages):
+            raise BadModelFile("tokenizer.json", "broken")
+
+    attachments = Attachments(
+        desk.view,
+        replace(desk.ports, engine=Broken()),
+        desk.jobs,
+        submit=desk.chat.on_submitted,
+    )
+    attachments.on_pasted("word " * 20_000)
+    [shown] = desk.view.attached.files
+    assert (shown.tokens, shown.counted, desk.view.attached.can_send) == (None, None, True)
+    attachments.tick()
+    assert desk.view.attached.files == (shown,)

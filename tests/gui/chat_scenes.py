@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from app.chat_view import Attachment
+from app.chat_view import Attached, Attachment
 from app.conversation import Conversation, ConversationSummary
 from app.ui.main_window import MainWindow
 from tests.gui import scenes
@@ -80,14 +80,31 @@ def scene_files(window: MainWindow) -> None:
     scenes.scene_done(window)
     window.composer.set_text("Which of these readings are wrong, and why?")
     window.show_attachments(
-        [
-            Attachment("readings-2026-11.csv", 3_204, 9_812),
-            Attachment("how the sensor was calibrated.md", 611, 2_420),
-            Attachment("notes.txt", None, 1_180),
-        ]
+        Attached(
+            (
+                Attachment("readings-2026-11.csv", 3_204, 9_812),
+                Attachment("how the sensor was calibrated.md", 611, 2_420),
+                Attachment("notes.txt", None, 1_180),
+            )
+        )
     )
 
 
 def scene_files_too_long(window: MainWindow) -> None:
     scenes.scene_done(window)
-    window.show_attachments([Attachment("server.log", 91_204, 402_118, fits=False)])
+    note = (
+        "This is 91,204 tokens, and the model can see 40,960 at once. Take something out, or set "
+        "a longer context."
+    )
+    file = Attachment("server.log", 91_204, 402_118, fits=False)
+    window.show_attachments(Attached((file,), note, can_send=False))
+
+
+def scene_long_paste(window: MainWindow) -> None:
+    scenes.scene_done(window)
+    window.composer.set_text("What do these two have in common?")
+    files = (
+        Attachment("Pasted text", 8_211, 36_870, can_inline=True),
+        Attachment("Pasted text 2", None, 1_048_576, counted=0.38),
+    )
+    window.show_attachments(Attached(files, can_send=False))

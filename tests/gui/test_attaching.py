@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from PySide6.QtCore import QEvent, QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QApplication
 
-from app.chat_view import Attachment
+from app.chat_view import Attached, Attachment
 from app.ui import file_drop
 from tests.gui import chat_scenes, scenes
 
@@ -87,9 +89,9 @@ def test_chips_show_name_and_tokens_above_the_question(window, qtbot):
     chat_scenes.scene_files(window)
     row = window.composer.attachments
     assert [chip.text for chip in row.chips] == [
-        "readings-2026-11.csv 3,204 tokens",
-        "how the sensor was calibrated.md 611 tokens",
-        "notes.txt 1,180 characters, tokens not counted yet",
+        "readings-2026-11.csv 9.8 KB, 3,204 tokens",
+        "how the sensor was calibrated.md 2.4 KB, 611 tokens",
+        "notes.txt 1.2 KB, tokens not counted yet",
     ]
     edit = window.composer.edit
     qtbot.waitUntil(lambda: row.geometry().bottom() < edit.geometry().top())
@@ -115,7 +117,8 @@ def test_a_chip_is_taken_out_by_its_cross_and_the_keyboard_stays(window, qtbot):
 
     def remove(index):
         removed.append(index)
-        window.show_attachments([c.attachment for n, c in enumerate(row.chips) if n != index])
+        files = tuple(c.attachment for n, c in enumerate(row.chips) if n != index)
+        window.show_attachments(Attached(files))
 
     window.attachment_removed.connect(remove)
     row.chips[1].close_button.setFocus()
@@ -133,11 +136,11 @@ def test_files_alone_can_be_sent(window, qtbot):
     sent = []
     window.submitted.connect(sent.append)
     assert not window.composer.send.isEnabled()
-    window.show_attachments([Attachment("a.txt", 5, 20)])
+    window.show_attachments(Attached((Attachment("a.txt", 5, 20),)))
     assert window.composer.send.isEnabled()
     qtbot.keyClick(window.composer.edit, Qt.Key.Key_Return)
     assert sent == [""]
-    window.show_attachments([])
+    window.show_attachments(Attached())
     assert not window.composer.send.isEnabled()
 
 
@@ -145,7 +148,55 @@ def test_what_is_too_long_for_the_model_warns(window):
     chat_scenes.scene_files_too_long(window)
     [chip] = window.composer.attachments.chips
     assert chip._size.property("role") == "warn"
-    assert "more than the model can see" in chip._size.toolTip()
+    row = window.composer.attachments
+    assert "91,204 tokens" in row.note.text()
+    assert "40,960" in row.note.text()
+    assert row.note.geometry().top() >= chip.geometry().bottom()
+    assert row.rect().contains(row.note.geometry())
+
+
+def test_what_does_not_fit_is_not_sent_and_stays(window, qtbot):
+    sent, held_back = [], []
+    window.submitted.connect(sent.append)
+    window.send_held_back.connect(lambda: held_back.append(True))
+    chat_scenes.scene_files_too_long(window)
+    window.composer.set_text("Read this.")
+    qtbot.keyClick(window.composer.edit, Qt.Key.Key_Return)
+    qtbot.mouseClick(window.composer.send, Qt.MouseButton.LeftButton)
+    assert (sent, held_back) == ([], [True, True])
+    assert window.composer.text == "Read this."
+    window.show_attachments(Attached((Attachment("a.txt", 5, 20),)))
+    qtbot.keyClick(window.composer.edit, Qt.Key.Key_Return)
+    assert sent == ["Read this."]
+
+
+def test_a_count_that_goes_on_is_shown_and_leaves_the_keyboard_where_it_is(window, qtbot):
+    window.activateWindow()
+    chat_scenes.scene_long_paste(window)
+    row = window.composer.attachments
+    first, second = row.chips
+    assert second.text == "Pasted text 2 1.0 MB, counting tokens: 38 %"
+    second.close_button.setFocus()
+    files = (first.attachment, replace(second.attachment, tokens=262_144, counted=None))
+    window.show_attachments(Attached(files))
+    assert window.focusWidget() is second.close_button
+    assert second.text == "Pasted text 2 1.0 MB, 262,144 tokens"
+    assert row.rect().contains(second.geometry())
+
+
+def test_a_pasted_text_can_be_put_into_the_question_where_it_is_short_enough(window, qtbot):
+    inlined = []
+    window.attachment_inlined.connect(inlined.append)
+    chat_scenes.scene_long_paste(window)
+    first, second = window.composer.attachments.chips
+    assert second.inline_button.isHidden()
+    qtbot.mouseClick(first.inline_button, Qt.MouseButton.LeftButton)
+    assert inlined == [0]
+    window.composer.set_text("before")
+    window.insert_into_question(" after")
+    assert window.composer.text == "before after"
+    window.composer.edit.undo()
+    assert window.composer.text == "before"
 
 
 def test_every_cross_names_its_file(window):

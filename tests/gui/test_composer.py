@@ -2,14 +2,14 @@
 
 import pytest
 from PySide6.QtCore import QMimeData, Qt
-from PySide6.QtGui import QInputMethodEvent
+from PySide6.QtGui import QGuiApplication, QInputMethodEvent, QKeySequence
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
 from app.chat_view import ChatState
 from app.conversation import Conversation
 from app.settings import with_value
-from app.ui.composer import MAX_CHARS
+from app.ui.composer import LONG_PASTE_CHARS, MAX_CHARS
 from engine.api import Capability
 from tests.gui import scenes
 
@@ -172,15 +172,57 @@ def test_pasting_takes_plain_text_only(window):
     assert not window.composer.edit.canInsertFromMimeData(picture)
 
 
-def test_a_paste_of_a_million_letters_is_refused_with_both_counts(window, qtbot):
+@pytest.fixture
+def pasted(window):
+    told = []
+    window.long_text_pasted.connect(told.append)
+    return told
+
+
+def paste(window, text):
+    """By the key, from the clipboard."""
+    QGuiApplication.clipboard().setText(text)
+    QTest.keySequence(window.composer.edit, QKeySequence.StandardKey.Paste)
+
+
+def test_a_paste_of_a_million_letters_is_told_whole_and_the_question_stays(window, qtbot, pasted):
     qtbot.keyClicks(window.composer.edit, "before ")
-    data = QMimeData()
-    data.setText("a" * 1_000_000)
-    window.composer.edit.insertFromMimeData(data)
+    text = "a" * 999_998 + "é\n"
+    paste(window, text)
+    paste(window, text)
+    assert pasted == [text, text]
     assert window.composer.text == "before "
-    (notice,) = window.notices.notices
-    assert "1,000,000" in notice.text
-    assert f"{MAX_CHARS:,}" in notice.text
+
+
+def test_a_paste_is_edited_in_the_field_up_to_a_length(window, pasted):
+    paste(window, "word " * (LONG_PASTE_CHARS // 5))
+    assert len(window.composer.text) == LONG_PASTE_CHARS
+    assert pasted == []
+    paste(window, "w" * (LONG_PASTE_CHARS + 1))
+    assert len(pasted) == 1
+
+
+def test_many_pastes_do_not_make_the_field_slow(window, pasted):
+    for _ in range(MAX_CHARS // LONG_PASTE_CHARS + 1):
+        paste(window, "word " * (LONG_PASTE_CHARS // 5))
+    assert len(window.composer.text) <= MAX_CHARS
+    assert len(pasted) == 1
+
+
+def test_undo_takes_a_long_paste_back_only_right_after_it(window, qtbot, pasted):
+    undone = []
+    window.paste_undone.connect(lambda: undone.append(True))
+    qtbot.keyClicks(window.composer.edit, "typed")
+    paste(window, "a" * 100_000)
+    QTest.keySequence(window.composer.edit, QKeySequence.StandardKey.Undo)
+    assert (undone, window.composer.text) == ([True], "typed")
+    QTest.keySequence(window.composer.edit, QKeySequence.StandardKey.Undo)
+    assert len(undone) == 1
+    assert window.composer.text != "typed", "the words are undone next"
+    paste(window, "a" * 100_000)
+    qtbot.keyClicks(window.composer.edit, "x")
+    QTest.keySequence(window.composer.edit, QKeySequence.StandardKey.Undo)
+    assert len(undone) == 1
 
 
 def test_a_long_paste_without_spaces_is_broken_anywhere_so_that_it_stays_quick(window):

@@ -93,7 +93,7 @@ def scene_files(window: MainWindow) -> None:
 def scene_files_too_long(window: MainWindow) -> None:
     scenes.scene_done(window)
     note = (
-        "This is 91,204 tokens, and the model can see 40,960 at once. Take something out, or set "
+        "This is 91,204 tokens, and the model can see 8,192 at once. Take something out, or set "
         "a longer context."
     )
     file = Attachment("server.log", 91_204, 402_118, fits=False)

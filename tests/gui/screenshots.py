@@ -87,6 +87,8 @@ SHOTS = (
     Shot("files-light", chat_scenes.scene_files, settings_open=False),
     Shot("files-too-long-dark", chat_scenes.scene_files_too_long, "dark", settings_open=False),
     Shot("files-narrow-light", chat_scenes.scene_files, width=600, height=800),
+    Shot("long-paste-light", chat_scenes.scene_long_paste, settings_open=False),
+    Shot("long-paste-narrow-dark", chat_scenes.scene_long_paste, "dark", width=480, height=800),
     Shot("no-gpu-light", scenes.scene_no_gpu, settings_open=False),
     Shot("loop-light", doing_scenes.scene_loop, settings_open=False),
     Shot("edit-answer-dark", doing_scenes.scene_edit_answer, "dark", settings_open=False),

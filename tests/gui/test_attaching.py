@@ -150,7 +150,7 @@ def test_what_is_too_long_for_the_model_warns(window):
     assert chip._size.property("role") == "warn"
     row = window.composer.attachments
     assert "91,204 tokens" in row.note.text()
-    assert "40,960" in row.note.text()
+    assert "8,192" in row.note.text()
     assert row.note.geometry().top() >= chip.geometry().bottom()
     assert row.rect().contains(row.note.geometry())
 

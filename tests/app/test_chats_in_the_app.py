@@ -121,7 +121,8 @@ def test_a_dropped_file_is_counted_by_the_engine_and_goes_with_the_question(
     runner.wait(lambda: app.models.info is not None)
     app.window.files_dropped.emit([str(path)])
     chips = app.window.composer.attachments
-    runner.wait(lambda: len(chips.chips) == 1)
+    # A chip is there at once, and has its tokens once they are counted.
+    runner.wait(lambda: [chip.attachment.tokens is not None for chip in chips.chips] == [True])
     # The scripted engine counts a token for every four characters.
     assert chips.chips[0].attachment.tokens == pytest.approx(1440 / 4, rel=0.05)
     runner.ask(app, "What do they do?")

@@ -1,7 +1,6 @@
 """Builds the app from its parts and connects them; nothing is decided here.
 
-Order matters: the window is shown before the engine's modules are imported, and at the end threads
-are stopped before what they write to is closed.
+The window is shown before the engine is imported; threads end before what they write to is closed.
 """
 
 from __future__ import annotations
@@ -71,6 +70,7 @@ TICK_MS = 1000
 MAX_RESTARTS = 2
 """A GPU that is lost again after this many restarts needs more than another one."""
 
+_OnModels = Callable[[tuple[ModelRecord, ...], ModelsOnDisk], None]
 _ENGINE_END_S = 2.0
 _STORE_END_S = 5.0
 
@@ -110,7 +110,7 @@ class Application(QObject):
         self._closed = False
         self._restarts = options.restarts
         self._restart_wanted = False
-        self._seen_id = ""
+        self._seen_id = self._wanted_id = ""
         self.relaunch: Callable[[str, int], None] = lambda chat_id, restarts: None
         self.leave: Callable[[int], None] = QApplication.exit
         self.language = language or Language(resource_dir() / "translations")
@@ -195,7 +195,7 @@ class Application(QObject):
         window = self.window
         connect_window(self)
         window.add_model_requested.connect(self._on_add_model)
-        window.pause_download_requested.connect(self._on_pause_download)
+        window.pause_download_requested.connect(self.wizard.pause)
         window.resume_download_requested.connect(self._on_resume_download)
         window.action_requested.connect(self._actions.on_action)
         window.closing.connect(self._on_window_closing)
@@ -232,12 +232,10 @@ class Application(QObject):
             added = (*added, added_model(self._options.model_path))
         return known_models(self._paths.models_dir, resource_dir() / "demo_model", added)
 
-    def _look_for_models(
-        self, then: Callable[[tuple[ModelRecord, ...], ModelsOnDisk], None]
-    ) -> None:
+    def _look_for_models(self, then: _OnModels) -> None:
         records = self._records()
-        job = partial(look_at_disk, records, self._paths.models_dir)
-        self._jobs.run(job, partial(then, records))
+        folder = self._paths.models_dir
+        self._jobs.run(partial(look_at_disk, records, folder), partial(then, records))
 
     def _on_first_models(self, records: tuple[ModelRecord, ...], disk: ModelsOnDisk) -> None:
         self.models.set_models(records, disk)
@@ -249,10 +247,6 @@ class Application(QObject):
         # The demo answers meanwhile; the wizard comes by itself at the first start only.
         if not disk.present or (demo_only and not self.settings.profile.active_model_id):
             self.open_wizard()
-
-    @Slot(str)
-    def _on_pause_download(self, model_id: str) -> None:
-        self.wizard.pause()
 
     @Slot(str)
     def _on_resume_download(self, model_id: str) -> None:
@@ -270,13 +264,21 @@ class Application(QObject):
             model = added_model(path)
             self.settings.add_model(model)
             model_id = model.model_id
+        self._wanted_id = model_id
         self._look_for_models(partial(self._use_model, model_id))
 
     def _use_model(
         self, model_id: str, records: tuple[ModelRecord, ...], disk: ModelsOnDisk
     ) -> None:
         self.models.set_models(records, disk)
-        self.models.use(model_id)
+        if self._wanted_id == model_id:
+            self.models.use(model_id)
+
+    @Slot(str)
+    def on_model_selected(self, model_id: str) -> None:
+        """Use this model, whatever was wanted before and is still being looked for."""
+        self._wanted_id = ""
+        self.models.select(model_id)
 
     def _on_add_model(self) -> None:
         path = ask_for_model(self.window)

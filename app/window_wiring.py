@@ -46,6 +46,6 @@ def connect_window(application: Application) -> None:
     window.preset_renamed.connect(presets.on_renamed)
     window.preset_deleted.connect(presets.on_deleted)
     window.preset_reverted.connect(presets.on_reverted)
-    window.model_selected.connect(models.select)
+    window.model_selected.connect(application.on_model_selected)
     window.remove_model_requested.connect(models.remove)
     window.free_memory_requested.connect(models.free_memory)

@@ -29,6 +29,7 @@ from engine.cuda.kernel_list import kernel_sources
 from engine.cuda.memory_block import MemoryBlock
 from engine.cuda.ops import Ops, require_kernel_sizes, rope_table
 from engine.cuda.prefill_product import choose_prefill_product
+from engine.cuda.qkv_attention import cluster_attention
 from engine.cuda.sampler import DeviceSampler
 from engine.cuda.token_readback import TokenReadback
 from engine.cuda.weight_upload import upload_weights
@@ -66,8 +67,12 @@ class CudaBackend:
         use_graph: bool = True,
         use_cublas: bool = True,
         use_hopper: bool = True,
+        cluster_blocks: int = 0,
     ) -> None:
         """Find the GPU and plan; nothing is allocated before `load`.
+
+        `cluster_blocks`: qkv and attention of one sequence in clusters of so many blocks, where the
+        GPU has them; 0: in two kernels.
 
         Raises:
             NoCudaDevice, DriverTooOld: there is no GPU that the kernels run on.
@@ -82,6 +87,7 @@ class CudaBackend:
         self._use_graph = use_graph
         self._use_cublas = use_cublas
         self._uses_hopper = use_hopper and supports_hopper_prefill(files.config, self._device)
+        self._attention = cluster_attention(files.config, self._device, cluster_blocks)
         self._plan = plan_memory(files.config, capacity_tokens, "cuda", max_sequences)
         self._block: MemoryBlock | None = None
         self._device_wait_s = 0.0
@@ -147,7 +153,7 @@ class CudaBackend:
                 self._block = MemoryBlock(self._device, regions)
                 self._stream = cupy.cuda.Stream(non_blocking=True)
             library = KernelLibrary(config, self._kernel_cache_dir)
-            sources = kernel_sources(config)
+            sources = kernel_sources(config, self._attention)
             if self._uses_hopper:
                 sources += hopper_kernel_sources()
             uploads = upload_weights(self._files, self._block, self._stream, control)
@@ -174,7 +180,7 @@ class CudaBackend:
 
     def _build(self, block: MemoryBlock, library: KernelLibrary) -> None:
         config = self._files.config
-        ops = Ops(config, self._device, library)
+        ops = Ops(config, self._device, library, attention=self._attention)
         self._forward = Forward(config, block, ops, self._capacity_tokens, self._max_sequences)
         table = self._forward.rope_table
         table.set(rope_table(config, table.shape[0]))

@@ -67,11 +67,17 @@ class DecodeStep:
             dump("hidden.00", hidden[:rows].get())
         for index, (layer, pools) in enumerate(zip(forward.layers, forward.pools, strict=True)):
             norm = layer.input_layernorm
-            ops.decode_product(products.qkv, self._qkv, hidden, layer.qkv_proj, rows, norm)
-            ops.decode_attention(
-                *(self._attention, pools, self._qkv, layer.head_norms, table),
-                *(placement, self._scratch, rows),
-            )
+            if ops.cluster_attention is not None and rows == 1:
+                ops.qkv_attention(
+                    *(ops.cluster_attention, self._attention, pools, hidden),
+                    *((norm, layer.qkv_proj), layer.head_norms, table, placement),
+                )
+            else:
+                ops.decode_product(products.qkv, self._qkv, hidden, layer.qkv_proj, rows, norm)
+                ops.decode_attention(
+                    *(self._attention, pools, self._qkv, layer.head_norms, table),
+                    *(placement, self._scratch, rows),
+                )
             ops.decode_product(products.o, hidden, self._attention, layer.o_proj, rows)
             norm = layer.post_attention_layernorm
             ops.decode_product(

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from engine.errors import DeviceLost, DriverTooOld, NoCudaDevice, NotEnoughMemory
+from engine.errors import DeviceLost, DriverTooOld, GpuFault, NoCudaDevice, NotEnoughMemory
 
 with warnings.catch_warnings():
     # CuPy warns about a missing CUDA_PATH although the wheels' own toolkit parts are found.
@@ -54,23 +54,25 @@ def find_device(index: int = 0) -> CudaDevice:
     except RuntimeError as error:  # a CUDA error, or a library that CuPy cannot load
         raise NoCudaDevice(str(error)) from error
     if driver_version == 0:
-        raise NoCudaDevice("no NVIDIA driver was found")
+        raise NoCudaDevice("no NVIDIA driver was found", GpuFault.NO_DRIVER)
     if driver_version < MIN_DRIVER_VERSION:
         raise DriverTooOld(_cuda_version(driver_version), _cuda_version(MIN_DRIVER_VERSION))
     try:
         count = int(runtime.getDeviceCount())
         if index >= count:
-            raise NoCudaDevice(f"GPU number {index} was asked for, {count} found")
+            reason = f"GPU number {index} was asked for, {count} found"
+            raise NoCudaDevice(reason, GpuFault.NOT_THERE)
         properties = runtime.getDeviceProperties(index)
     except RuntimeError as error:
         raise NoCudaDevice(str(error)) from error
     capability = 10 * int(properties["major"]) + int(properties["minor"])
     name = properties["name"].decode(errors="replace")
     if capability < MIN_COMPUTE_CAPABILITY:
-        raise NoCudaDevice(
+        reason = (
             f"{name} has compute capability {capability / 10}, "
             f"{MIN_COMPUTE_CAPABILITY / 10} or newer is needed"
         )
+        raise NoCudaDevice(reason, GpuFault.TOO_OLD, name)
     return CudaDevice(
         index=index,
         name=name,

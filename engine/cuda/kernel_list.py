@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from engine.cuda.decode_product import decode_products
 from engine.cuda.kernel_source import KernelSource
+from engine.cuda.qkv_attention import QkvAttention
 from engine.models.memory_plan import DECODE_SPLITS
 from engine.models.model_config import ModelConfig
 
@@ -24,9 +25,13 @@ _PLAIN = (
 )
 
 
-def kernel_sources(config: ModelConfig) -> list[KernelSource]:
+def kernel_sources(
+    config: ModelConfig, attention: QkvAttention | None = None
+) -> list[KernelSource]:
     """Every compilation that loading, prefill and decode make use of."""
+    clusters = [] if attention is None else [attention.defines]
     return [
+        *(KernelSource("qkv_attention_cluster", defines) for defines in clusters),
         *map(KernelSource, _PLAIN),
         KernelSource("decode_attention", (f"-DATTENTION_SPLITS={DECODE_SPLITS}",)),
         *(KernelSource("decode_product", p.defines) for p in decode_products(config, {}).all()),

@@ -15,6 +15,7 @@ from engine.cuda.dependent_launch import DependentLaunch
 from engine.cuda.device import CudaDevice
 from engine.cuda.kernel_library import KernelLibrary
 from engine.cuda.memory_block import DeviceArray
+from engine.cuda.qkv_attention import PORTABLE_CLUSTER, THREADS, QkvAttention
 from engine.errors import UnsupportedModel
 from engine.models.memory_plan import DECODE_SPLITS
 from engine.models.model_config import ModelConfig
@@ -73,12 +74,15 @@ class Ops:
         device: CudaDevice,
         library: KernelLibrary,
         shapes: dict[str, LaunchShape] | None = None,
+        attention: QkvAttention | None = None,
     ) -> None:
         self._config = config
         self._device = device
         self._library = library
         self._launch = DependentLaunch(device)
         self.products = decode_products(config, shapes or {})
+        self.cluster_attention = attention
+        """How qkv and attention of one row are launched together; None: they are not."""
         self._heads = config.num_attention_heads + 2 * config.num_key_value_heads
         self._large_tiles = device.compute_capability in _LARGE_SHARED_MEMORY
 
@@ -235,6 +239,33 @@ class Ops:
         )
         grid = (DECODE_SPLITS, self._config.num_key_value_heads, rows)
         self._launch(kernel, grid, (256,), arguments)
+
+    def qkv_attention(
+        self,
+        attention: QkvAttention,
+        out: DeviceArray,
+        pools: tuple[DeviceArray, DeviceArray],
+        hidden: DeviceArray,
+        weights: tuple[DeviceArray, DeviceArray],
+        norms: tuple[DeviceArray, DeviceArray],
+        rope_table: DeviceArray,
+        placement: tuple[DeviceArray, DeviceArray, DeviceArray],
+    ) -> None:
+        """Compute out [1, NH, HD] bf16 from hidden [1, E]; append k, v to the pools.
+
+        `weights` is the input norm's [E] and qkv_proj; `placement` as in `qk_norm_rope`.
+        """
+        shared = attention.shared_bytes
+        name = "qkv_attention_cluster"
+        kernel = self._library.kernel(name, f"{name}_bf16", shared, attention.defines)
+        if attention.blocks > PORTABLE_CLUSTER and self._launch.overlaps:
+            self._launch.allow_large_cluster(kernel)
+        arguments = (
+            *(out, *pools, hidden, *weights, *norms, rope_table, *placement),
+            _i32(placement[2].shape[1]),
+        )
+        grid = (attention.blocks, self._config.num_key_value_heads)
+        self._launch(kernel, grid, (THREADS,), arguments, shared_mem=shared)
 
     def swiglu(self, out: DeviceArray, gate_up: DeviceArray, rows: int) -> None:
         """Compute out [T, F] bf16 = silu(gate) * up of gate_up [T, 2F] float32."""

@@ -10,7 +10,8 @@ from functools import cache
 import numpy as np
 
 _KERNEL = re.compile(
-    r'extern\s+"C"\s+__global__\s+void\s+(?:__launch_bounds__\(([^)]*)\)\s*)?(\w+)\s*\(([^)]*)\)'
+    r'extern\s+"C"\s+__global__\s+void\s+(?:__cluster_dims__\([^)]*\)\s*)?'
+    r"(?:__launch_bounds__\(([^)]*)\)\s*)?(\w+)\s*\(([^)]*)\)"
 )
 _CONSTANT = re.compile(r"constexpr int (\w+) = ([\w\s*+/()-]+);")
 _DTYPES = {

@@ -15,7 +15,8 @@ from pathlib import Path
 KERNELS = Path(__file__).resolve().parents[3] / "kernels"
 HERE = Path(__file__).resolve().parent
 _ENTRY = re.compile(
-    r'extern\s+"C"\s+__global__\s+void\s+(?:__launch_bounds__\([^)]*\)\s*)?(\w+)\s*\('
+    r'extern\s+"C"\s+__global__\s+void\s+(?:__cluster_dims__\((\w+), 1, 1\)\s*)?'
+    r"(?:__launch_bounds__\([^)]*\)\s*)?(\w+)\s*\("
 )
 
 
@@ -44,7 +45,7 @@ SMOLLM2_135M = Sizes(576, 1536, 9, 3, 64, 49152, 0, 1e-5)
 
 def entry_points(source: str) -> list[str]:
     """Names of the kernels that a .cu text defines, in order."""
-    return _ENTRY.findall(source)
+    return [name for _, name in _ENTRY.findall(source)]
 
 
 def find_gxx() -> str | None:
@@ -61,10 +62,13 @@ def _cache_folder() -> Path:
 
 
 def _translation_unit(path: Path) -> str:
-    names = entry_points(path.read_text())
-    if not names:
+    entries = _ENTRY.findall(path.read_text())
+    if not entries:
         raise ValueError(f'{path} defines no extern "C" __global__ function')
-    table = "\n".join(f'    emulation::Binding<&{name}>::kernel("{name}"),' for name in names)
+    table = "\n".join(
+        f'    emulation::Binding<&{name}>::kernel("{name}", {cluster or 1}),'
+        for cluster, name in entries
+    )
     return (
         f'#include "cuda_names.h"\n#include "{path}"\n'
         f"const emulation::Kernel emulation_kernels[] = {{\n{table}\n    {{}}}};\n"

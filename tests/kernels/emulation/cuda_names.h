@@ -12,6 +12,7 @@
 #define __host__
 #define __forceinline__ inline __attribute__((always_inline))
 #define __launch_bounds__(...)
+#define __cluster_dims__(...)  // build.py reads it
 #define __align__(bytes) __attribute__((aligned(bytes)))
 #define __constant__ static const
 // Only inside `extern "C" __global__` functions: GCC cannot place variables of templates and

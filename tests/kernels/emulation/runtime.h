@@ -56,6 +56,13 @@ struct WgmmaOperation {
 
 struct Block;
 
+// Blocks that run together, can wait for each other and write to each other's shared memory.
+struct Cluster {
+    std::vector<Block*> blocks;
+    unsigned threads = 0, arrived = 0;
+    unsigned phases = 0;  // barriers that all threads have reached
+};
+
 struct Fiber {
     Index3 thread;
     unsigned linear = 0, lane = 0, warp = 0;
@@ -72,6 +79,7 @@ struct Fiber {
 #endif
     std::vector<std::vector<AsyncCopy>> copy_groups;  // the last one is still open
     std::vector<std::vector<WgmmaOperation>> wgmma_groups;  // likewise
+    unsigned cluster_arrivals = 0, cluster_waits = 0;
 };
 
 struct Block {
@@ -83,10 +91,13 @@ struct Block {
     const Fiber* first_at_barrier = nullptr;
     unsigned at_barrier = 0, done = 0;
     int vote = 0, vote_result = 0;
+    Cluster* cluster = nullptr;
+    int rank = 0;  // in the cluster
 };
 
 struct Kernel {
     const char* name;
+    unsigned cluster;  // blocks of a cluster; neighbours along x
     void (*invoke)(void** arguments);
     const size_t* parameter_bytes;
     int parameters;
@@ -137,6 +148,13 @@ void barrier_init(unsigned long long* barrier, int count);
 void barrier_arrive(unsigned long long* barrier);
 bool barrier_passed(const unsigned long long* barrier, int parity);
 
+// Clusters, in clusters.cpp. `place_in_block`: where a place in this block's dynamic shared memory
+// lies in the block of that rank.
+int cluster_rank();
+void cluster_arrive();
+void cluster_wait();
+void* place_in_block(void* place, int rank);
+
 template <typename T>
 T shuffle(const Site& site, unsigned mask, T value, int source) {
     static_assert(sizeof(T) == 4 || sizeof(T) == 8, "a shuffle moves 4 or 8 bytes");
@@ -162,8 +180,8 @@ struct Binding<kFunction> {
         kFunction(*static_cast<P*>(arguments[I])...);
     }
     static void invoke(void** arguments) { call(arguments, std::index_sequence_for<P...>{}); }
-    static constexpr Kernel kernel(const char* name) {
-        return {name, &invoke, Parameters<P...>::kBytes, static_cast<int>(sizeof...(P))};
+    static constexpr Kernel kernel(const char* name, unsigned cluster = 1) {
+        return {name, cluster, &invoke, Parameters<P...>::kBytes, static_cast<int>(sizeof...(P))};
     }
 };
 

@@ -186,19 +186,29 @@ void run_blocks(std::vector<Block>& blocks) {
 
 void run_grid(bool resident) {
     const unsigned grid_blocks = launch.grid.volume();
-    const unsigned together = resident ? grid_blocks : 1;
+    const unsigned cluster_blocks = launch.kernel->cluster;
+    const unsigned together = resident ? grid_blocks : cluster_blocks;
     std::vector<unsigned> order;
-    fill_order(order, grid_blocks);
-    for (unsigned first = 0; first < grid_blocks && error.empty(); first += together) {
+    fill_order(order, grid_blocks / together);
+    for (unsigned group : order) {
         std::vector<Block> blocks(together);
-        for (unsigned i = 0; i < together; ++i) {
-            create_block(blocks[i], order[first + i], size_t{i} * launch.block_size.volume());
+        std::vector<Cluster> clusters(together / cluster_blocks);
+        for (unsigned i = 0; i < together && error.empty(); ++i) {
+            create_block(blocks[i], group * together + i, size_t{i} * launch.block_size.volume());
+            Cluster& cluster = clusters[i / cluster_blocks];
+            blocks[i].cluster = &cluster;
+            blocks[i].rank = static_cast<int>(i % cluster_blocks);
+            cluster.blocks.push_back(&blocks[i]);
+            cluster.threads += launch.block_size.volume();
         }
         if (error.empty()) {
             run_blocks(blocks);
         }
         for (Block& block : blocks) {
             destroy_block(block);
+        }
+        if (!error.empty()) {
+            return;
         }
     }
 }
@@ -233,6 +243,8 @@ extern "C" __attribute__((visibility("default"))) int emulation_launch(const cha
     } else if (launch.block_size.volume() == 0 || launch.block_size.volume() > 1024 ||
                launch.grid.volume() == 0) {
         error = "expected a grid of 1 or more blocks of 1 to 1024 threads";
+    } else if (launch.grid.x % launch.kernel->cluster != 0) {
+        error = "expected a grid of whole clusters of " + std::to_string(launch.kernel->cluster);
     }
     for (int i = 0; i < argument_count && error.empty(); ++i) {
         if (launch.kernel->parameter_bytes[i] != argument_bytes[i]) {

@@ -1,0 +1,469 @@
+// Operation   a decode step's first half of a layer for one row: x is normalised, multiplied with
+//               qkv_proj, q and k are normalised (only with QK_NORM = 1) and rotated, k and v
+//               appended to the pages, then out[h] = sum_s softmax_s(q[h] . k[s, kv] / sqrt(HD)) *
+//               v[s, kv], kv = h / (NH / NKV), over positions 0 ... positions[0]
+// Arguments   out          [NH, HD] bf16, written; not for an idle row
+//             k_pool, v_pool [pages, NKV, 64, HD] bf16, rows of the new token written
+//             x            [E] fp32, 16-byte aligned: the residual stream
+//             norm         [E] bf16
+//             weight       [(NH + 2 NKV) HD, E] bf16, 16-byte aligned: rows of q, then k, then v
+//             q_norm, k_norm [HD] bf16, 16-byte aligned; not read with QK_NORM = 0
+//             rope_table   [capacity, HD/2, 2] fp32: cos, sin
+//             positions    [1] int32: position of the new token; negative: an idle row
+//             slots        [1] int32: row of block_table
+//             block_table  [slots, max_pages] int32
+//             max_pages    int32
+// Launch      grid (CLUSTER, NKV) in clusters of CLUSTER = ATTENTION_CLUSTER blocks, block (256),
+//             dynamic shared memory SHARED_BYTES (engine/cuda/qkv_attention.py computes it too).
+//             More than 8 blocks in a cluster must be allowed with the driver.
+// Assumes     9.0 and up; HD a power of two from 32 to 256, NH / NKV <= 8, (NH / NKV) * HD <= 1024,
+//             E % 8 == 0 and E <= 2048, CLUSTER a power of two up to 16 that divides
+//             (NH / NKV) * HD; the rest as decode_attention.cu
+// Numerics    as decode_product.cu and decode_attention.cu; the order of all sums is fixed, but it
+//             is another one
+// Source      one cluster has one kv head, so that the new token and the shares of the attention
+//             pass through distributed shared memory and never through L2 (NVIDIA, "CUDA C++
+//             Programming Guide", thread block clusters). The weights, and the first cached rows,
+//             are copied into shared memory before the previous kernel has ended.
+// Oracle      tests/kernels/test_qkv_attention_cluster.py
+#include "common.cuh"
+#include "cluster.cuh"
+#include "attention_share.cuh"
+
+#ifndef ATTENTION_CLUSTER
+#define ATTENTION_CLUSTER 16
+#endif
+#ifndef ATTENTION_STAGES
+#define ATTENTION_STAGES 2
+#endif
+
+constexpr int CLUSTER = ATTENTION_CLUSTER;
+constexpr int STAGES = ATTENTION_STAGES;  // units of cached rows under way at a time
+constexpr int THREADS = DECODE_WARPS * WARP;
+
+constexpr int TOKEN = (GROUP + 2) * HD;  // values of the new token that belong to one kv head
+constexpr int BLOCK_ROWS = (TOKEN + CLUSTER - 1) / CLUSTER;  // of weight
+constexpr int ROWS = (BLOCK_ROWS + DECODE_WARPS - 1) / DECODE_WARPS;  // of a warp
+constexpr int VECTORS = (E / 8 + WARP - 1) / WARP;  // of 8 weights, per lane and row
+constexpr int OUTPUTS = GROUP * HD / CLUSTER;  // that this block joins and writes
+constexpr int HALF = HEAD_CHUNKS / 2;
+
+static_assert(KEY_LANES == HEAD_CHUNKS, "qkv_attention_cluster: heads are powers of two");
+static_assert(E <= 2048, "qkv_attention_cluster: the input is held in registers");
+static_assert(GROUP * HD % CLUSTER == 0 && CLUSTER <= HD && WARP % CLUSTER == 0,
+              "qkv_attention_cluster: unsupported cluster");
+
+// What the blocks of a cluster write to each other, and the shares of this block's warps.
+struct __align__(16) Exchange {
+    float token[TOKEN];  // q, k, v before norm and rotation
+    float out[DECODE_WARPS][GROUP][HD];
+    float parts[CLUSTER][OUTPUTS + 1];  // of this block's outputs; + 1: no bank conflicts
+    float part_max[CLUSTER][GROUP];
+    float part_sum[CLUSTER][GROUP];
+    float maximum[DECODE_WARPS][GROUP];
+    float sum[DECODE_WARPS][GROUP];
+};
+
+constexpr int WEIGHT_SLOTS = ROWS * VECTORS * THREADS;  // of 16 bytes
+constexpr int UNIT_SLOTS = 2 * KEYS_EACH * THREADS;     // keys, then values
+
+// ---------------------------------------------------------------- the product
+
+// Row of weight for value `index` of the token.
+__device__ __forceinline__ size_t weight_row(int index) {
+    const int head = index / HD;
+    const int kv_head = blockIdx.y;
+    const int row = head < GROUP ? kv_head * GROUP + head : NH + (head - GROUP) * NKV + kv_head;
+    return static_cast<size_t>(row) * HD + index % HD;
+}
+
+// Value of the token that row r of this warp makes; TOKEN or more where there is none.
+__device__ __forceinline__ int token_index(int r) {
+    const int row = static_cast<int>(threadIdx.x) / WARP * ROWS + r;
+    return row < BLOCK_ROWS ? cluster_rank() * BLOCK_ROWS + row : TOKEN;
+}
+
+__device__ __forceinline__ bool inside(int v) {
+    return v * WARP + static_cast<int>(threadIdx.x) % WARP < E / 8;
+}
+
+__device__ __forceinline__ int place_of(int v) {
+    return (v * WARP + static_cast<int>(threadIdx.x) % WARP) * 8;
+}
+
+__device__ __forceinline__ void stage_weights(uint4* slots, const bf16* weight) {
+#pragma unroll
+    for (int r = 0; r < ROWS; ++r) {
+        const int index = token_index(r);
+        const bf16* row = weight + weight_row(index < TOKEN ? index : 0) * E;
+#pragma unroll
+        for (int v = 0; v < VECTORS; ++v) {
+            const bool valid = inside(v) && index < TOKEN;
+            cp_async_16(slots + (r * VECTORS + v) * THREADS + threadIdx.x,
+                        row + (valid ? place_of(v) : 0), valid);
+        }
+    }
+}
+
+// Sums of this warp's rows, in every lane.
+__device__ __forceinline__ void multiply(float (&sums)[ROWS], const uint4* slots, const float* x,
+                                         const uint4 (&norms)[VECTORS]) {
+    float values[VECTORS][8] = {};
+    float squares = 0.0f;
+#pragma unroll
+    for (int v = 0; v < VECTORS; ++v) {
+        if (inside(v)) {
+            float factors[8];
+            load_8_floats(values[v], x + place_of(v));
+            unpack_8_bf16(factors, norms[v]);
+#pragma unroll
+            for (int i = 0; i < 8; ++i) {
+                squares = fmaf(values[v][i], values[v][i], squares);
+                values[v][i] *= factors[i];
+            }
+        }
+    }
+    cp_async_wait<STAGES>();  // the weights; the cached rows may still be on their way
+#pragma unroll
+    for (int r = 0; r < ROWS; ++r) {
+        sums[r] = 0.0f;
+#pragma unroll
+        for (int v = 0; v < VECTORS; ++v) {
+            float weights[8];
+            unpack_8_bf16(weights, slots[(r * VECTORS + v) * THREADS + threadIdx.x]);
+#pragma unroll
+            for (int i = 0; i < 8; ++i) {
+                sums[r] = fmaf(weights[i], values[v][i], sums[r]);
+            }
+        }
+    }
+    const float scale = fast_reciprocal_root(warp_sum(squares) * (1.0f / E) + RMS_NORM_EPS);
+#pragma unroll
+    for (int r = 0; r < ROWS; ++r) {
+        sums[r] = warp_sum(sums[r]) * scale;
+    }
+}
+
+// Every block gets the whole token.
+__device__ __forceinline__ void send_token(Exchange& exchange, const float (&sums)[ROWS]) {
+    const int lane = threadIdx.x % WARP;
+#pragma unroll
+    for (int r = 0; r < ROWS; ++r) {
+        const int index = token_index(r);
+        if (lane < CLUSTER && index < TOKEN) {
+            store_to_block(&exchange.token[index], lane, sums[r]);
+        }
+    }
+}
+
+// ---------------------------------------------------------------- norm and rotation
+
+// What a lane needs to rotate its chunk of a head, loaded ahead: dim i goes with dim i + HD / 2.
+struct Angles {
+    float2 of[8];
+};
+
+struct HeadNorm {
+    uint4 own;
+    uint4 other;
+};
+
+__device__ __forceinline__ Angles load_angles(const float* rope_table, int position) {
+    const float2* angles = reinterpret_cast<const float2*>(rope_table) +
+                           static_cast<size_t>(position) * (HD / 2);
+    Angles loaded;
+#pragma unroll
+    for (int d = 0; d < 8; ++d) {
+        loaded.of[d] = angles[static_cast<int>(threadIdx.x) % HALF * 8 + d];
+    }
+    return loaded;
+}
+
+__device__ __forceinline__ HeadNorm load_norm(const bf16* norm) {
+    const int chunk = threadIdx.x % KEY_LANES;
+    HeadNorm loaded = {};
+    if (QK_NORM) {
+        loaded.own = load_16_bytes(norm + chunk * 8);
+        loaded.other = load_16_bytes(norm + (chunk ^ HALF) * 8);
+    }
+    return loaded;
+}
+
+// This lane's chunk of a head, normalised and rotated. All lanes of the warp call.
+__device__ __forceinline__ void rotate_chunk(float (&out)[8], const float* head,
+                                             const HeadNorm& norm, const Angles& angles) {
+    const int chunk = threadIdx.x % KEY_LANES;
+    float own[8];
+    float other[8];
+    load_8_floats(own, head + chunk * 8);
+    load_8_floats(other, head + (chunk ^ HALF) * 8);
+    if (QK_NORM) {
+        float squares = 0.0f;
+#pragma unroll
+        for (int d = 0; d < 8; ++d) {
+            squares += own[d] * own[d];
+        }
+#pragma unroll
+        for (int lanes = KEY_LANES / 2; lanes > 0; lanes /= 2) {
+            squares += __shfl_xor_sync(FULL_MASK, squares, lanes);
+        }
+        const float scale = fast_reciprocal_root(squares * (1.0f / HD) + RMS_NORM_EPS);
+        float own_factors[8];
+        float other_factors[8];
+        unpack_8_bf16(own_factors, norm.own);
+        unpack_8_bf16(other_factors, norm.other);
+#pragma unroll
+        for (int d = 0; d < 8; ++d) {
+            own[d] *= scale * own_factors[d];
+            other[d] *= scale * other_factors[d];
+        }
+    }
+#pragma unroll
+    for (int d = 0; d < 8; ++d) {
+        const float turned = other[d] * angles.of[d].y;
+        out[d] = own[d] * angles.of[d].x + (chunk < HALF ? -turned : turned);
+    }
+}
+
+// ---------------------------------------------------------------- attention
+
+// The cached positions of one block: units of one kv head of one slot.
+struct BlockShare {
+    const bf16* k_pool;
+    const bf16* v_pool;
+    const int* table;  // of the slot
+    int first;         // unit
+    int end;
+    int cached;  // positions in the cache, the new token's not counted
+};
+
+__device__ __forceinline__ size_t row_place(const int* table, int position) {
+    constexpr size_t PAGE = static_cast<size_t>(NKV) * PAGE_TOKENS * HD;
+    return table[position / PAGE_TOKENS] * PAGE +
+           (static_cast<size_t>(blockIdx.y) * PAGE_TOKENS + position % PAGE_TOKENS) * HD;
+}
+
+// Begins to copy what this lane will read of a unit, into slots of its own; closes the group.
+__device__ __forceinline__ void stage_unit(uint4* slots, const BlockShare& block, int unit) {
+    if (unit < block.end) {
+        const size_t place = row_place(block.table, unit * UNIT) + threadIdx.x % KEY_LANES * 8;
+#pragma unroll
+        for (int i = 0; i < KEYS_EACH; ++i) {
+            const int key = i * KEYS_AT_ONCE + static_cast<int>(threadIdx.x) / KEY_LANES;
+            const bool valid = unit * UNIT + key < block.cached;
+            const size_t row = place + (valid ? key * HD : 0);
+            cp_async_16(slots + i * THREADS + threadIdx.x, block.k_pool + row, valid);
+            cp_async_16(slots + (KEYS_EACH + i) * THREADS + threadIdx.x, block.v_pool + row, valid);
+        }
+    }
+    cp_async_commit();
+}
+
+__device__ __forceinline__ void walk_units(Share (&shares)[GROUP], const float (&query)[GROUP][8],
+                                           uint4* ring, const BlockShare& block) {
+    int stage = 0;
+#pragma unroll 1
+    for (int unit = block.first; unit < block.end; ++unit) {
+        uint4* slots = ring + stage * UNIT_SLOTS + threadIdx.x;
+        cp_async_wait<STAGES - 1>();
+        uint4 keys[KEYS_EACH];
+        uint4 values[KEYS_EACH];
+#pragma unroll
+        for (int i = 0; i < KEYS_EACH; ++i) {
+            keys[i] = slots[i * THREADS];
+            values[i] = slots[(KEYS_EACH + i) * THREADS];
+        }
+        stage_unit(ring + stage * UNIT_SLOTS, block, unit + STAGES);
+        float scores[KEYS_EACH][GROUP];
+        score_rows(scores, keys, query, block.cached - unit * UNIT);
+        add_rows(shares, scores, values);
+        stage = stage + 1 < STAGES ? stage + 1 : 0;
+    }
+}
+
+// The new token's own key and value: appended to the pages, and the first of this warp's shares.
+// All lanes of the warp call; the first KEY_LANES have the token.
+__device__ __forceinline__ void take_token(Share (&shares)[GROUP], const float (&query)[GROUP][8],
+                                           const float* token, const HeadNorm& norm,
+                                           const Angles& angles, bf16* k_row, bf16* v_row) {
+    const int lane = threadIdx.x % WARP;
+    const int chunk = lane % KEY_LANES;
+    float key[8];
+    float value[8];
+    rotate_chunk(key, token + GROUP * HD, norm, angles);
+    load_8_floats(value, token + (GROUP + 1) * HD + chunk * 8);
+    // As the cache holds them.
+    const uint4 packed_key = pack_8_bf16(key);
+    const uint4 packed_value = pack_8_bf16(value);
+    unpack_8_bf16(key, packed_key);
+    unpack_8_bf16(value, packed_value);
+    if (lane < KEY_LANES) {
+        store_16_bytes(k_row + chunk * 8, packed_key);
+        store_16_bytes(v_row + chunk * 8, packed_value);
+    }
+#pragma unroll
+    for (int g = 0; g < GROUP; ++g) {
+        float dot = 0.0f;
+#pragma unroll
+        for (int d = 0; d < 8; ++d) {
+            dot += query[g][d] * key[d];
+        }
+#pragma unroll
+        for (int lanes = KEY_LANES / 2; lanes > 0; lanes /= 2) {
+            dot += __shfl_xor_sync(FULL_MASK, dot, lanes);
+        }
+        if (lane < KEY_LANES) {
+            shares[g].maximum = dot;
+            shares[g].sum = 1.0f;
+#pragma unroll
+            for (int d = 0; d < 8; ++d) {
+                shares[g].out[d] = value[d];
+            }
+        }
+    }
+}
+
+// ---------------------------------------------------------------- joining
+
+__device__ __forceinline__ void store_shares(Exchange& exchange, const Share (&shares)[GROUP]) {
+    const int warp = threadIdx.x / WARP;
+    const int lane = threadIdx.x % WARP;
+    if (lane < KEY_LANES) {
+#pragma unroll
+        for (int g = 0; g < GROUP; ++g) {
+            store_8_floats(&exchange.out[warp][g][lane * 8], shares[g].out);
+            exchange.maximum[warp][g] = shares[g].maximum;
+            exchange.sum[warp][g] = shares[g].sum;
+        }
+    }
+}
+
+// Joins the block's warps and sends each output to the block that joins the blocks.
+__device__ __forceinline__ void send_shares(Exchange& exchange) {
+    const int rank = cluster_rank();
+#pragma unroll 1
+    for (int index = threadIdx.x; index < GROUP * HD; index += THREADS) {
+        const int g = index / HD;
+        float largest = NO_SCORE;
+#pragma unroll
+        for (int w = 0; w < DECODE_WARPS; ++w) {
+            largest = fmaxf(largest, exchange.maximum[w][g]);
+        }
+        float sum = 0.0f;
+        float value = 0.0f;
+#pragma unroll
+        for (int w = 0; w < DECODE_WARPS; ++w) {
+            const float weight = fast_exp2(exchange.maximum[w][g] - largest);
+            sum += weight * exchange.sum[w][g];
+            value += weight * exchange.out[w][g][index % HD];
+        }
+        store_to_block(&exchange.parts[rank][index % OUTPUTS], index / OUTPUTS, value);
+        if (index % HD < CLUSTER) {
+            store_to_block(&exchange.part_max[rank][g], index % HD, largest);
+            store_to_block(&exchange.part_sum[rank][g], index % HD, sum);
+        }
+    }
+}
+
+// Joins the parts that all blocks have sent; CLUSTER lanes to an output.
+__device__ __forceinline__ void write_outputs(bf16* out, const Exchange& exchange) {
+    const int part = threadIdx.x % CLUSTER;
+    const int rank = cluster_rank();
+#pragma unroll 1
+    for (int first = 0; first < OUTPUTS; first += THREADS / CLUSTER) {
+        const int index = first + static_cast<int>(threadIdx.x) / CLUSTER;
+        const bool used = index < OUTPUTS;
+        const int g = used ? (rank * OUTPUTS + index) / HD : 0;
+        const float maximum = exchange.part_max[part][g];
+        float largest = maximum;
+#pragma unroll
+        for (int lanes = CLUSTER / 2; lanes > 0; lanes /= 2) {
+            largest = fmaxf(largest, __shfl_xor_sync(FULL_MASK, largest, lanes));
+        }
+        const float weight = fast_exp2(maximum - largest);
+        float total = weight * exchange.part_sum[part][g];
+        float value = used ? weight * exchange.parts[part][index] : 0.0f;
+#pragma unroll
+        for (int lanes = CLUSTER / 2; lanes > 0; lanes /= 2) {
+            total += __shfl_xor_sync(FULL_MASK, total, lanes);
+            value += __shfl_xor_sync(FULL_MASK, value, lanes);
+        }
+        if (part == 0 && used) {
+            out[rank * OUTPUTS + index] = to_bf16(value * fast_reciprocal(total));
+        }
+    }
+}
+
+extern "C" __global__ void __cluster_dims__(ATTENTION_CLUSTER, 1, 1) __launch_bounds__(THREADS)
+    qkv_attention_cluster_bf16(bf16* out, bf16* k_pool, bf16* v_pool, const float* x,
+                               const bf16* norm, const bf16* weight, const bf16* q_norm,
+                               const bf16* k_norm, const float* rope_table, const int* positions,
+                               const int* slots, const int* block_table, int max_pages) {
+    DYNAMIC_SHARED(uint4, weights);
+    uint4* ring = weights + WEIGHT_SLOTS;
+    Exchange& exchange = *reinterpret_cast<Exchange*>(ring + STAGES * UNIT_SLOTS);
+    const int rank = cluster_rank();
+    stage_weights(weights, weight);
+    cp_async_commit();
+    const int position = positions[0];
+    if (position < 0) {
+        return;  // all blocks alike
+    }
+    // Units as even as possible; with few of them only some blocks have work.
+    const int units = (position + UNIT - 1) / UNIT;
+    const BlockShare block = {k_pool,
+                              v_pool,
+                              block_table + static_cast<size_t>(slots[0]) * max_pages,
+                              rank * units / CLUSTER,
+                              (rank + 1) * units / CLUSTER,
+                              position};
+#pragma unroll
+    for (int stage = 0; stage < STAGES; ++stage) {
+        stage_unit(ring + stage * UNIT_SLOTS, block, block.first + stage);
+    }
+    uint4 norms[VECTORS];
+#pragma unroll
+    for (int v = 0; v < VECTORS; ++v) {
+        norms[v] = inside(v) ? load_16_bytes(norm + place_of(v)) : make_uint4(0, 0, 0, 0);
+    }
+    const Angles angles = load_angles(rope_table, position);
+    const HeadNorm query_norm = load_norm(q_norm);
+    const HeadNorm key_norm = load_norm(k_norm);
+    // The last block has the newest positions, and its first warp the new token.
+    const bool newest = rank == CLUSTER - 1 && threadIdx.x < WARP;
+    const size_t new_row = row_place(block.table, position);
+    cluster_arrive();
+    let_next_kernel_start();
+    wait_for_previous_kernel();
+
+    float sums[ROWS];
+    multiply(sums, weights, x, norms);
+    cluster_wait();  // all blocks have started
+    send_token(exchange, sums);
+    cluster_arrive();
+    cluster_wait();
+
+    float query[GROUP][8];
+    Share shares[GROUP];
+#pragma unroll
+    for (int g = 0; g < GROUP; ++g) {
+        shares[g] = {NO_SCORE, 0.0f, {}};
+        rotate_chunk(query[g], exchange.token + g * HD, query_norm, angles);
+#pragma unroll
+        for (int d = 0; d < 8; ++d) {
+            query[g][d] *= SOFTMAX_SCALE;
+        }
+    }
+    if (newest) {
+        take_token(shares, query, exchange.token, key_norm, angles, k_pool + new_row,
+                   v_pool + new_row);
+    }
+    walk_units(shares, query, ring, block);
+    join_warp(shares);
+    store_shares(exchange, shares);
+    __syncthreads();
+    send_shares(exchange);
+    cluster_arrive();
+    cluster_wait();
+    write_outputs(out + static_cast<size_t>(blockIdx.y) * GROUP * HD, exchange);
+}

@@ -33,7 +33,7 @@ from app.engine_events import (
     WorkerEvent,
 )
 from app.engine_thread import EngineFactory, EngineThread
-from app.error_text import COPY_DETAILS, USE_CPU
+from app.error_text import COPY_DETAILS, USE_CPU, error_details
 from app.exchange_edits import ExchangeEdits
 from app.free_memory import return_free_memory
 from app.gpu_memory import read_gpu_memory
@@ -64,7 +64,7 @@ from app.ui.main_window import MainWindow
 from app.ui.theme import Theme
 from app.window_wiring import connect_window
 from app.wizard_host import WizardHost
-from engine.api import Finished
+from engine.api import Failed, Finished
 
 TICK_MS = 1000
 MAX_RESTARTS = 2
@@ -286,6 +286,8 @@ class Application(QObject):
             self._on_wizard_model(path, "")
 
     def _on_worker_event(self, event: WorkerEvent) -> None:
+        if isinstance(event, Failed | LoadFailed):
+            self._errors.details = error_details(event.error)
         match event:
             case LoadAdvanced() | ModelLoaded() | LoadFailed() | ModelUnloaded() | GraphRefused():
                 self.models.on_worker_event(event)
@@ -329,8 +331,7 @@ class Application(QObject):
         self.window.show_notice(Notice("uncaught", text, "error", (COPY_DETAILS,)))
 
     def _copy_details(self) -> None:
-        details = self._errors.details or self.chat.last_error_details
-        QGuiApplication.clipboard().setText(details)
+        QGuiApplication.clipboard().setText(self._errors.details)
 
     def raise_window(self) -> None:
         """Bring the window to the front, for a second start."""

@@ -50,11 +50,11 @@ class FileTooLarge(BadAttachment):
 
 
 class FileNotReadable(BadAttachment):
-    """The file could not be read (`reason`)."""
+    """The file could not be read (`errno`: the system's number for it; None: it is no file)."""
 
-    def __init__(self, name: str, reason: str) -> None:
+    def __init__(self, name: str, reason: str, errno: int | None = None) -> None:
         super().__init__(name, reason)
-        self.reason = reason
+        self.errno = errno
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +76,14 @@ def read_attachment(path: Path) -> AttachedFile:
     try:
         if not path.is_file():
             # A pipe or a device would be waited for without end.
+            path.stat()
             raise FileNotReadable(name, "it is no file")
         with path.open("rb") as file:
             data = file.read(MAX_FILE_BYTES + 1)
         size = max(len(data), path.stat().st_size)
     except OSError as error:
-        raise FileNotReadable(name, error.strerror or type(error).__name__) from error
+        reason = error.strerror or type(error).__name__
+        raise FileNotReadable(name, reason, error.errno) from error
     if size > MAX_FILE_BYTES:
         raise FileTooLarge(name, size, MAX_FILE_BYTES)
     encoding = next((e for mark, e in _BYTE_ORDER_MARKS if data.startswith(mark)), "utf-8")

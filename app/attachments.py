@@ -24,6 +24,7 @@ from app.chat_controller import ChatPorts
 from app.chat_request import context_of
 from app.chat_view import Attached, Attachment, ChatView, Notice
 from app.conversation_list import clean_text
+from app.fault_text import os_reason
 from app.language import QT_TRANSLATE_NOOP, translate
 from app.settings_controller import Jobs
 from app.token_counting import PIECE_CHARS, CountStep, PieceCounter
@@ -275,9 +276,12 @@ def bad_attachment_text(error: BadAttachment) -> str:
             )
             found, limit = (n >> 10 for n in (error.found_bytes, error.limit_bytes))
             return text.format(name=error.name, found=f"{found:,}", limit=f"{limit:,}")
+        case FileNotReadable(errno=None):
+            text = translate("Attach", "{name} is no file. It was not added.")
+            return text.format(name=error.name)
         case FileNotReadable():
             text = translate("Attach", "{name} could not be read ({reason}). It was not added.")
-            return text.format(name=error.name, reason=error.reason)
+            return text.format(name=error.name, reason=os_reason(error.errno))
         case _:
             text = translate(
                 "Attach",

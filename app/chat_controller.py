@@ -19,7 +19,7 @@ from app.chat_request import context_of, request_for
 from app.chat_view import ChatState, ChatView, Notice
 from app.conversation import Conversation, Exchange, Reply, ReplyStatus
 from app.conversation_list import ConversationList, clean_text
-from app.engine_events import EnginePort, UnexpectedFailure
+from app.engine_events import EnginePort
 from app.error_text import error_text
 from app.language import translate
 from app.model_controller import ModelController
@@ -83,7 +83,6 @@ class ChatController:
         self._state = ChatState.IDLE
         self._queue: deque[_Waiting] = deque()
         self._watch = ReplyWatch(view)
-        self.last_error_details = ""
         self.too_long: Callable[[str, str, int], None] = lambda chat, exchange, limit: None
         ports.chats.shown_changed = self._on_shown_changed
         ports.chats.showing = self._bring_up_to_date
@@ -260,7 +259,7 @@ class ChatController:
             return
         thinking = delta.channel is Channel.THINKING
         self._set_state(ChatState.THINKING if thinking else ChatState.ANSWERING)
-        self._ports.status.change(decode_tokens_per_s=round(running.decode_tokens_per_s, 1))
+        self._ports.status.count(decode_tokens_per_s=round(running.decode_tokens_per_s, 1))
         shown = self._is_shown(running)
         if shown:
             self._show_context(running)
@@ -271,11 +270,10 @@ class ChatController:
 
     def _show_context(self, running: RunningReply) -> None:
         if running.context_tokens:
-            self._ports.status.change(context_tokens=running.context_tokens)
+            self._ports.status.count(context_tokens=running.context_tokens)
 
     def _on_failed(self, running: RunningReply, error: EngineError) -> None:
         words = error_text(error)
-        self.last_error_details = error.details if isinstance(error, UnexpectedFailure) else ""
         self._end(running, running.so_far(ReplyStatus.FAILED, words.text))
         if self._is_shown(running):
             self._view.show_notice(Notice("reply", words.text, "error", words.actions))

@@ -30,6 +30,7 @@ from app.conversation_json import (
 )
 from app.conversation_list import ConversationList
 from app.conversation_markdown import to_markdown
+from app.fault_text import os_reason
 from app.language import translate
 from app.settings_controller import Jobs
 
@@ -63,7 +64,7 @@ def import_error_text(error: BadImport | OSError, name: str) -> str:
                 "Export", "{name} is damaged at {place}. Nothing was imported."
             ).format(name=name, place=error.place)
         case _:
-            reason = error.strerror if isinstance(error, OSError) else str(error)
+            reason = os_reason(error if isinstance(error, OSError) else None)
             return translate(
                 "Export", "{name} could not be read ({reason}). Nothing was imported."
             ).format(name=name, reason=reason)
@@ -157,7 +158,7 @@ def _export(chats: Sequence[ArchivedChat], kind: ExportFormat, path: Path, now: 
     except OSError as error:
         with suppress(OSError):
             beside.unlink()
-        return error.strerror or type(error).__name__
+        return os_reason(error)
     return ""
 
 

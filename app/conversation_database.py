@@ -6,6 +6,7 @@ last backup takes its place where there is one, and a sentence tells the user.
 
 from __future__ import annotations
 
+import logging
 import shutil
 import sqlite3
 import time
@@ -16,7 +17,10 @@ from pathlib import Path
 
 from app.conversation_schema import APPLICATION_ID, MIGRATIONS, SCHEMA, SCHEMA_VERSION, Migration
 from app.conversation_store import ConversationStore
+from app.fault_text import database_reason
 from app.store_text import damaged_text, interrupted_text, newer_text, not_opened_text
+
+logger = logging.getLogger(__name__)
 
 BACKUP_EVERY_S = 24 * 3600.0
 TRASH_KEPT_S = 30 * 24 * 3600.0
@@ -95,11 +99,12 @@ def _recover(store: ConversationStore, now: float) -> int:
 
 
 def _not_opened_text(path: Path, error: OSError | sqlite3.Error, *, shown: bool) -> str:
+    logger.warning("the chat database cannot be opened: %s", error)
     try:
         is_full = shutil.disk_usage(path.parent).free < _ROOM_TO_OPEN_BYTES
     except OSError:
         is_full = False
-    return not_opened_text(path, str(error), disk_full=is_full, shown=shown)
+    return not_opened_text(path, database_reason(error), disk_full=is_full, shown=shown)
 
 
 def _copy_in_memory(path: Path, schema_version: int) -> ConversationStore | None:
@@ -272,6 +277,7 @@ def _drop_old_copies(path: Path, now: float) -> None:
 
 def _replace_damaged(path: Path, reason: str) -> str:
     """Move the database aside, put the backup in its place; returns the sentence for the user."""
+    logger.warning("the chat database is damaged: %s", reason)
     aside = path.with_name(f"{path.name}.damaged-{time.time_ns()}")
     path.replace(aside)
     for suffix in ("-wal", "-shm"):
@@ -280,11 +286,11 @@ def _replace_damaged(path: Path, reason: str) -> str:
             companion.replace(aside.with_name(aside.name + suffix))
     backup = backup_file(path)
     if not _is_sound(backup):
-        return damaged_text(reason, aside, "")
+        return damaged_text(aside, "")
     path.write_bytes(backup.read_bytes())
     path.chmod(0o600)
     age = time.strftime("%Y-%m-%d %H:%M", time.localtime(backup.stat().st_mtime))
-    return damaged_text(reason, aside, age)
+    return damaged_text(aside, age)
 
 
 def _is_sound(path: Path) -> bool:

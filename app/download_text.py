@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from app.fault_text import download_reason
 from app.language import translate
 from app.system_check import gigabytes
 from app.wizard_view import FileRow, FileState
 from engine.api import DownloadProgress
+from engine.errors import DownloadFault
 from engine.models.model_catalog import CatalogFile, CatalogModel
 
 _SMALL_FILE_BYTES = 100_000
@@ -112,11 +114,15 @@ def waiting_text(progress: DownloadProgress) -> str:
         words = translate(
             "Downloads", "Waiting for the network ({reason}). What has arrived is kept."
         )
-        return words.format(reason=progress.waiting_for)
+        return words.format(reason=_reason(progress))
     words = translate(
         "Downloads",
         "Waiting for the network ({reason}); trying again in {seconds} s. What has arrived is "
         "kept.",
     )
     seconds = max(1, round(progress.retry_in_s))
-    return words.format(reason=progress.waiting_for, seconds=seconds)
+    return words.format(reason=_reason(progress), seconds=seconds)
+
+
+def _reason(progress: DownloadProgress) -> str:
+    return download_reason(progress.fault or DownloadFault.LOST, progress.about)

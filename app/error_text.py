@@ -1,16 +1,20 @@
 """The words for every error: what happened, what was kept, what to do, and the buttons for it.
 
-One sentence or two for each child of `EngineError`; a test proves that none is missing.
+One sentence or two for each child of `EngineError`; a test proves that none is missing. They are
+made from the error's fields; what the engine says in English is in `error_details` alone.
 """
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from app.engine_events import UnexpectedFailure
+from app.fault_text import download_reason, gpu_reason, os_reason, unsupported_reason
 from app.language import QT_TRANSLATE_NOOP, translate
+from app.settings import SETTINGS_CONTEXT, field_of
 from engine import errors
 
 Action = tuple[str, str]
@@ -55,36 +59,69 @@ def error_text(error: errors.EngineError) -> ErrorText:
     return _unexpected(error)
 
 
+def error_details(error: errors.EngineError) -> str:
+    """All that is known of an error, for "Copy details" and the log: English, and of any length."""
+    match error:
+        case UnexpectedFailure():
+            return error.details
+        case errors.KernelCompileError():
+            return f"{error.file}\n{error.log}"
+        case _:
+            return "".join(traceback.format_exception(error))
+
+
 def _unexpected(error: errors.EngineError) -> ErrorText:
     return ErrorText(
         translate(
             "Errors",
-            "Something went wrong that Thinkpane did not expect ({reason}). What had "
-            "arrived is kept; try again.",
-        ).format(reason=str(error)[:200]),
+            "Something went wrong that Thinkpane did not expect. What had arrived is kept; try "
+            "again.",
+        ),
         (RETRY, COPY_DETAILS),
     )
 
 
 def _bad_request(error: errors.BadRequest) -> ErrorText:
+    # The engine's word for the one setting that it does not call by its name.
+    name = "context_tokens" if error.field == "context length" else error.field
+    try:
+        field = field_of(name)
+    except KeyError:
+        text = translate(
+            "Errors",
+            "The model does not take this conversation as it is. Your question is kept; change "
+            "it, or choose another model.",
+        )
+        return ErrorText(text, (CHOOSE_MODEL, COPY_DETAILS))
     return ErrorText(
         translate(
             "Errors",
-            "The value of {field} cannot be used: expected {expected}, found {value}. "
+            "The setting {field} cannot be {value} with this model: expected {expected}. "
             "Your question is kept; correct the setting and try again.",
-        ).format(field=error.field, expected=error.expected, value=str(error.value)[:60]),
-        (RETRY,),
+        ).format(
+            field=translate(SETTINGS_CONTEXT, field.label),
+            expected=field.expected,
+            value=str(error.value)[:60],
+        ),
+        (RETRY, COPY_DETAILS),
     )
 
 
 def _bad_model_file(error: errors.BadModelFile) -> ErrorText:
+    if error.errno is not None:
+        text = translate(
+            "Errors",
+            "A model file cannot be read: {path} ({reason}). Your chats are untouched; make it "
+            "readable and try again, or choose another model.",
+        ).format(path=error.path, reason=os_reason(error.errno))
+        return ErrorText(text, (RETRY, CHOOSE_MODEL))
     return ErrorText(
         translate(
             "Errors",
-            "A model file is damaged: {path}: {reason}. Your chats are untouched; "
-            "download the model again or choose another one.",
-        ).format(path=error.path, reason=error.reason),
-        (DOWNLOAD_AGAIN, CHOOSE_MODEL),
+            "A model file is damaged, or is not what its name says: {path}. Your chats are "
+            "untouched; download the model again or choose another one.",
+        ).format(path=error.path),
+        (DOWNLOAD_AGAIN, CHOOSE_MODEL, COPY_DETAILS),
     )
 
 
@@ -92,9 +129,9 @@ def _model_file_missing(error: errors.ModelFileMissing) -> ErrorText:
     return ErrorText(
         translate(
             "Errors",
-            "{path} is missing; it is needed for {needed_for}. Your chats are untouched; "
-            "put the file back, download the model again, or choose another one.",
-        ).format(path=error.path, needed_for=error.needed_for),
+            "{path} is missing, and the model needs it. Your chats are untouched; put the file "
+            "back, download the model again, or choose another one.",
+        ).format(path=error.path),
         (DOWNLOAD_AGAIN, CHOOSE_MODEL),
     )
 
@@ -103,9 +140,9 @@ def _unsupported_model(error: errors.UnsupportedModel) -> ErrorText:
     return ErrorText(
         translate(
             "Errors",
-            "This model cannot be used: {error}. Your chats are untouched; choose another model.",
-        ).format(error=error),
-        (CHOOSE_MODEL,),
+            "This model cannot be used. {reason} Your chats are untouched; choose another model.",
+        ).format(reason=unsupported_reason(error)),
+        (CHOOSE_MODEL, COPY_DETAILS),
     )
 
 
@@ -125,10 +162,10 @@ def _numerical_error(error: errors.NumericalError) -> ErrorText:
     return ErrorText(
         translate(
             "Errors",
-            "The model computed a value that is not a number (in {where}), so the reply "
-            "was ended instead of going on wrongly. What had arrived is kept; try again.",
-        ).format(where=error.where),
-        (RETRY,),
+            "The model computed a value that is not a number, so the reply was ended instead of "
+            "going on wrongly. What had arrived is kept; try again.",
+        ),
+        (RETRY, COPY_DETAILS),
     )
 
 
@@ -140,11 +177,16 @@ def _not_enough_memory(error: errors.NotEnoughMemory) -> ErrorText:
             "lost; close other programs that use this memory, or set a shorter context.",
         ).format(
             needed=size_text(error.needed_bytes),
-            device=error.device,
+            device=_device_name(error.device),
             free=size_text(error.free_bytes),
         ),
         (RETRY, SHORTER_CONTEXT),
     )
+
+
+def _device_name(device: str) -> str:
+    in_words = translate("Errors", "main memory")
+    return in_words if device == errors.MAIN_MEMORY else device
 
 
 def _no_cuda_device(error: errors.NoCudaDevice) -> ErrorText:
@@ -153,8 +195,8 @@ def _no_cuda_device(error: errors.NoCudaDevice) -> ErrorText:
             "Errors",
             "No NVIDIA GPU can be used: {reason}. Your chats are untouched; Thinkpane "
             "can answer on the processor, more slowly.",
-        ).format(reason=error.reason),
-        (USE_CPU, RETRY),
+        ).format(reason=gpu_reason(error.fault, error.gpu)),
+        (USE_CPU, RETRY, COPY_DETAILS),
     )
 
 
@@ -186,10 +228,10 @@ def _device_lost(error: errors.DeviceLost) -> ErrorText:
     return ErrorText(
         translate(
             "Errors",
-            "The GPU stopped answering ({reason}). Every word is kept; restart Thinkpane "
-            "to go on in this chat.",
-        ).format(reason=error.reason),
-        (RESTART,),
+            "The GPU stopped answering. Every word is kept; restart Thinkpane to go on in this "
+            "chat.",
+        ),
+        (RESTART, COPY_DETAILS),
     )
 
 
@@ -210,7 +252,7 @@ def _download_failed(error: errors.DownloadFailed) -> ErrorText:
             "Errors",
             "{file} could not be downloaded: {reason}. {kept}; check the connection and "
             "try again to go on from there.",
-        ).format(file=error.file, reason=error.reason, kept=kept),
+        ).format(file=error.file, reason=download_reason(error.fault, error.about), kept=kept),
         (DOWNLOAD_AGAIN,),
     )
 
@@ -256,7 +298,7 @@ def _folder_not_writable(error: errors.FolderNotWritable) -> ErrorText:
             "Errors",
             "{path} cannot be written to ({reason}). Nothing was changed; make the "
             "folder writable, or start Thinkpane with --profile and another folder.",
-        ).format(path=error.path, reason=error.reason),
+        ).format(path=error.path, reason=os_reason(error.errno)),
     )
 
 

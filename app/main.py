@@ -21,6 +21,7 @@ from app import __version__
 from app.application import Application, StartOptions
 from app.engine_builder import build_engine, build_scripted_engine, scripted_model
 from app.engine_thread import EngineFactory
+from app.fault_text import os_reason
 from app.input_method import input_method_environment, installed_plugins
 from app.language import SYSTEM, Language, translate
 from app.logging_setup import UncaughtErrors, setup_logging
@@ -128,7 +129,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 "Start",
                 "Thinkpane cannot keep anything: {path} cannot be written to ({reason}). "
                 "Make it writable, or start with --profile and another folder.",
-            ).format(path=error.path, reason=error.reason)
+            ).format(path=error.path, reason=os_reason(error.errno))
         )
     instance = SingleInstance(paths.lock_file)
     if not instance.acquire():

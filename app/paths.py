@@ -83,12 +83,12 @@ def ensure_folders(paths: Paths) -> None:
             probe.unlink()
         except OSError as error:
             reason = error.strerror or type(error).__name__
-            raise FolderNotWritable(str(folder), reason) from error
+            raise FolderNotWritable(str(folder), reason, error.errno) from error
     try:
         paths.kernel_cache_dir.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        raise FolderNotWritable(str(paths.kernel_cache_dir), reason) from error
+        raise FolderNotWritable(str(paths.kernel_cache_dir), reason, error.errno) from error
 
 
 def resource_dir() -> Path:

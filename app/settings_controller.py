@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from app.chat_view import ChatView, Notice
+from app.fault_text import os_reason
 from app.language import translate
 from app.presets import Preset, chat_of_text, joined
 from app.settings import Settings, WindowState
@@ -110,9 +111,7 @@ class SettingsController:
     def save_now(self) -> None:
         """Save before the app ends."""
         self._unsaved = False
-        problem = self._save(self._changes, self._profile)
-        if problem:
-            logger.warning("settings were not saved: %s", problem)
+        self._save(self._changes, self._profile)
 
     def _change(self, profile: Profile) -> None:
         if profile != self._profile:
@@ -147,5 +146,6 @@ def _save(path: Path, profile: Profile) -> str:
     try:
         save_profile(path, profile)
     except OSError as error:
-        return error.strerror or type(error).__name__
+        logger.warning("settings were not saved: %s", error)
+        return os_reason(error)
     return ""

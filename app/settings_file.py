@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from app.fault_text import os_reason
 from app.language import translate
 from app.presets import DEFAULT, Preset, chat_part, preset_tree, presets_of_tree
 from app.settings import Settings, WindowState
@@ -73,10 +74,9 @@ def load_profile(path: Path) -> LoadedProfile:
     except FileNotFoundError:
         return LoadedProfile(Profile())
     except OSError as error:
-        reason = error.strerror or type(error).__name__
         text = translate(
             "Settings", "The settings in {path} could not be read ({reason}); defaults are used."
-        ).format(path=path, reason=reason)
+        ).format(path=path, reason=os_reason(error))
         return LoadedProfile(Profile(), (text,))
     except (ValueError, RecursionError):
         return _broken(path, translate("Settings", "it is damaged"))

@@ -48,18 +48,17 @@ def not_opened_text(path: Path, reason: str, *, disk_full: bool, shown: bool) ->
     return words.format(path=path, reason=reason, advice=advice)
 
 
-def damaged_text(reason: str, kept_as: Path, backup_time: str) -> str:
+def damaged_text(kept_as: Path, backup_time: str) -> str:
     """It was damaged; `backup_time` says when the backup that is shown was made, "" for none."""
     if not backup_time:
         words = translate(
             "Store",
-            "The chat database was damaged ({reason}). It is kept as {kept}; the list of chats "
-            "starts empty.",
+            "The chat database was damaged. It is kept as {kept}; the list of chats starts empty.",
         )
-        return words.format(reason=reason, kept=kept_as)
+        return words.format(kept=kept_as)
     words = translate(
         "Store",
-        "The chat database was damaged ({reason}). It is kept as {kept}; the chats are shown as "
-        "they were in the backup of {time}.",
+        "The chat database was damaged. It is kept as {kept}; the chats are shown as they were in "
+        "the backup of {time}.",
     )
-    return words.format(reason=reason, kept=kept_as, time=backup_time)
+    return words.format(kept=kept_as, time=backup_time)

@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 from app.conversation import Conversation, StreamedText, joined
 from app.conversation_database import open_store
 from app.conversation_store import ConversationStore
+from app.fault_text import database_reason
 from app.language import translate
 
 T = TypeVar("T")
@@ -213,8 +214,8 @@ class StoreThread:
             logger.warning("reading the chat database: %s", error)
             self._tell(
                 StoreTrouble(
-                    translate("Store", "The chats could not be read ({error}). Try again.").format(
-                        error=error
+                    translate("Store", "The chats could not be read ({reason}). Try again.").format(
+                        reason=database_reason(error)
                     )
                 )
             )
@@ -246,7 +247,7 @@ def _trouble_text(error: sqlite3.Error, path: Path) -> str:
         )
     else:
         reason, advice = (
-            str(error),
+            database_reason(error),
             translate("Store", "Check the folder {folder}").format(folder=path.parent),
         )
     return translate(

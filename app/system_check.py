@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from app.fault_text import os_reason
 from app.gpu_memory import GpuFacts, ask_nvml
 from app.language import translate
 from app.wizard_view import CheckItem, CheckState
@@ -137,7 +138,7 @@ def _folder_item(folder: Path) -> CheckItem:
             "Check",
             "Cannot be written to: {reason}. Make it writable and check again, or start "
             "Thinkpane with --profile and another folder.",
-        ).format(reason=error.reason)
+        ).format(reason=os_reason(error.errno))
         return CheckItem("folder", label, str(folder), CheckState.FAIL, advice)
     return CheckItem("folder", label, str(folder))
 

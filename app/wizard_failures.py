@@ -7,6 +7,7 @@ three, and knows how much of the model is here.
 from __future__ import annotations
 
 from app.error_text import error_text
+from app.fault_text import download_reason, os_reason
 from app.language import translate
 from app.system_check import gigabytes
 from app.wizard_view import FailurePage
@@ -54,7 +55,7 @@ def store_failure(error: errors.EngineError, model: CatalogModel, held_bytes: in
         case errors.FolderNotWritable():
             title = translate("Wizard", "The folder cannot be written to")
             words = translate("Wizard", "{path}: {reason}.")
-            happened = words.format(path=error.path, reason=error.reason)
+            happened = words.format(path=error.path, reason=os_reason(error.errno))
             advice = translate(
                 "Wizard",
                 "Make the folder writable. Choose Try again, or start Thinkpane with --profile and "
@@ -73,10 +74,19 @@ def store_failure(error: errors.EngineError, model: CatalogModel, held_bytes: in
     return FailurePage(title, happened, kept, advice, details=str(error))
 
 
+_NO_WAY_OUT = frozenset(
+    {
+        errors.DownloadFault.NO_CONNECTION,
+        errors.DownloadFault.PROXY,
+        errors.DownloadFault.PROXY_PASSWORD,
+    }
+)
+
+
 def _download_failed(error: errors.DownloadFailed) -> tuple[str, str, str]:
     words = translate("Wizard", "{path}: {reason}.")
-    happened = words.format(path=error.file, reason=error.reason)
-    if "web page" in error.reason:
+    happened = words.format(path=error.file, reason=download_reason(error.fault, error.about))
+    if error.fault is errors.DownloadFault.WEB_PAGE:
         return (
             translate("Wizard", "A web page came in place of the model"),
             happened,
@@ -85,7 +95,7 @@ def _download_failed(error: errors.DownloadFailed) -> tuple[str, str, str]:
                 "Some networks want a login in the browser first. Log in there. Choose Try again.",
             ),
         )
-    if "no connection" in error.reason or "proxy" in error.reason:
+    if error.fault in _NO_WAY_OUT:
         return (
             translate("Wizard", "No connection to the model host"),
             happened,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
 
-from engine.errors import BadRequest, EngineError
+from engine.errors import BadRequest, DownloadFault, EngineError
 
 
 class Role(Enum):
@@ -295,10 +295,9 @@ Event = LoadProgress | PrefillProgress | Delta | Finished | Failed
 
 @dataclass(frozen=True, slots=True)
 class DownloadProgress:
-    """Bytes of one file of a model that have arrived, and the totals over its files.
-
-    `waiting_for` is empty while bytes arrive, else what was the matter ("connection reset");
-    `retry_in_s` then counts down to the next try.
+    """Bytes of one file of a model that have arrived, and the totals over its files; where none
+    arrive, what is the matter: `waiting_for` ("connection reset", else ""), and without words
+    `fault` and `about`. `retry_in_s` then counts down to the next try.
     """
 
     file: str
@@ -310,6 +309,8 @@ class DownloadProgress:
     seconds_left: float | None
     waiting_for: str = ""
     retry_in_s: float | None = None
+    fault: DownloadFault | None = None
+    about: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,8 @@ class DumpFolder:
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise FolderNotWritable(str(folder), error.strerror or str(error)) from error
+            reason = error.strerror or str(error)
+            raise FolderNotWritable(str(folder), reason, error.errno) from error
 
     def __call__(self, name: str, value: NDArray[np.float32]) -> None:
         """Take the rows of one chunk."""
@@ -45,4 +46,5 @@ class DumpFolder:
             for name, chunks in self._chunks.items():
                 np.save(self._folder / f"{name}.npy", np.concatenate(chunks))
         except OSError as error:
-            raise FolderNotWritable(str(self._folder), error.strerror or str(error)) from error
+            reason = error.strerror or str(error)
+            raise FolderNotWritable(str(self._folder), reason, error.errno) from error

@@ -6,6 +6,39 @@ only.
 
 from __future__ import annotations
 
+from enum import Enum
+
+MAIN_MEMORY = "main memory"
+"""`NotEnoughMemory.device` of the processor."""
+
+
+class GpuFault(Enum):
+    """Why there is no NVIDIA GPU to compute on."""
+
+    NOT_INSTALLED = "not_installed"
+    NOT_STARTING = "not_starting"
+    NO_DRIVER = "no_driver"
+    NOT_THERE = "not_there"
+    TOO_OLD = "too_old"
+    REFUSED = "refused"
+
+
+class DownloadFault(Enum):
+    """What is the matter with a download; `about` of it is a host, an address or a proxy."""
+
+    NO_CONNECTION = "no_connection"
+    NO_ANSWER = "no_answer"
+    LOST = "lost"
+    TOO_SLOW = "too_slow"
+    PROXY = "proxy"
+    PROXY_PASSWORD = "proxy_password"
+    WEB_PAGE = "web_page"
+    OTHER_FILE = "other_file"
+    REFUSED = "refused"
+    CERTIFICATE = "certificate"
+    CLOCK = "clock"
+    ADDRESS = "address"
+
 
 class EngineError(Exception):
     """Parent of all errors that the engine raises on purpose."""
@@ -22,12 +55,16 @@ class BadRequest(EngineError):
 
 
 class BadModelFile(EngineError):
-    """A model file is damaged or not what its name says (`path`, `reason`)."""
+    """A model file is damaged or not what its name says (`path`, `reason`).
 
-    def __init__(self, path: str, reason: str) -> None:
+    `errno` is the system's number where the file could not even be read.
+    """
+
+    def __init__(self, path: str, reason: str, errno: int | None = None) -> None:
         super().__init__(f"{path}: {reason}")
         self.path = path
         self.reason = reason
+        self.errno = errno
 
 
 class ModelFileMissing(EngineError):
@@ -79,11 +116,13 @@ class NotEnoughMemory(EngineError):
 
 
 class NoCudaDevice(EngineError):
-    """No usable NVIDIA GPU (`reason`)."""
+    """No usable NVIDIA GPU (`reason`, `fault`; `gpu` is the name of one that is too old)."""
 
-    def __init__(self, reason: str) -> None:
+    def __init__(self, reason: str, fault: GpuFault = GpuFault.REFUSED, gpu: str = "") -> None:
         super().__init__(f"no usable NVIDIA GPU: {reason}")
         self.reason = reason
+        self.fault = fault
+        self.gpu = gpu
 
 
 class DriverTooOld(EngineError):
@@ -120,13 +159,25 @@ class LoadCancelled(EngineError):
 
 
 class DownloadFailed(EngineError):
-    """A file could not be fetched; what had arrived is kept (`file`, `reason`, `kept_bytes`)."""
+    """A file could not be fetched; what had arrived is kept (`file`, `reason`, `kept_bytes`).
 
-    def __init__(self, file: str, reason: str, kept_bytes: int = 0) -> None:
+    `fault` and `about` say the reason without words.
+    """
+
+    def __init__(
+        self,
+        file: str,
+        reason: str,
+        kept_bytes: int = 0,
+        fault: DownloadFault = DownloadFault.LOST,
+        about: str = "",
+    ) -> None:
         super().__init__(f"{file}: {reason} ({kept_bytes} bytes kept)")
         self.file = file
         self.reason = reason
         self.kept_bytes = kept_bytes
+        self.fault = fault
+        self.about = about
 
 
 class DownloadCancelled(EngineError):
@@ -160,12 +211,13 @@ class NotEnoughDisk(EngineError):
 
 
 class FolderNotWritable(EngineError):
-    """A folder cannot be written to (`path`, `reason`)."""
+    """A folder cannot be written to (`path`, `reason`; `errno`: the system's number for it)."""
 
-    def __init__(self, path: str, reason: str) -> None:
+    def __init__(self, path: str, reason: str, errno: int | None = None) -> None:
         super().__init__(f"{path} cannot be written to: {reason}")
         self.path = path
         self.reason = reason
+        self.errno = errno
 
 
 class StoreBusy(EngineError):

@@ -13,6 +13,7 @@ from engine.errors import (
     BadModelFile,
     BadRequest,
     DriverTooOld,
+    GpuFault,
     NoCudaDevice,
     UnsupportedModel,
 )
@@ -136,9 +137,11 @@ def _open_cuda(
     try:
         from engine.cuda.cuda_backend import CudaBackend
     except ModuleNotFoundError as error:
-        raise NoCudaDevice(f"{error.name} is not installed") from error
+        reason = f"{error.name} is not installed"
+        raise NoCudaDevice(reason, GpuFault.NOT_INSTALLED) from error
     except ImportError as error:  # CuPy is there, but a library that it needs is not
-        raise NoCudaDevice(f"CuPy does not start: {error}") from error
+        reason = f"CuPy does not start: {error}"
+        raise NoCudaDevice(reason, GpuFault.NOT_STARTING) from error
     sizes = (capacity_tokens, max_sequences)
     backend: Backend = CudaBackend(files, *sizes, kernel_cache_dir, use_graph=use_graph)
     return backend

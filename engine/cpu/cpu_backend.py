@@ -14,7 +14,7 @@ from engine.cpu.matrices import Bf16Matrix, Float32Matrix, Matrix, numba_install
 from engine.cpu.model import LayerWeights, ModelWeights, NumpyModel, Segment
 from engine.cpu.parallel import keep_blas_to_one_thread
 from engine.cpu.sampler import Sampler
-from engine.errors import LoadCancelled, NotEnoughMemory
+from engine.errors import MAIN_MEMORY, LoadCancelled, NotEnoughMemory
 from engine.models.host_tensor import to_float32
 from engine.models.memory_plan import (
     WeightDtype,
@@ -115,14 +115,14 @@ class CpuBackend:
             NotEnoughMemory: the plan does not fit in the free main memory.
             LoadCancelled: `control` was cancelled.
         """
-        require_fits(self._plan, free_ram_bytes(), "main memory")
+        require_fits(self._plan, free_ram_bytes(), MAIN_MEMORY)
         keep_blas_to_one_thread()
         try:
             yield from self._load(control)
         except MemoryError:  # a limit of the process, which no free memory tells
             self.close()
             needed = self._plan.total_bytes
-            raise NotEnoughMemory(needed, free_ram_bytes(), "main memory") from None
+            raise NotEnoughMemory(needed, free_ram_bytes(), MAIN_MEMORY) from None
 
     def _load(self, control: GenerationControl) -> Iterator[LoadProgress]:
         config = self._files.config

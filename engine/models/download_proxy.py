@@ -16,9 +16,10 @@ _USABLE = frozenset({"http", "https", "socks5", "socks5h"})
 
 
 class UnusableProxy(Exception):
-    """The proxy that is set up cannot be used (`reason`)."""
+    """The proxy that is set up cannot be used (`proxy`, `reason`)."""
 
     def __init__(self, proxy: str, reason: str) -> None:
+        self.proxy = proxy
         self.reason = f"the proxy {proxy} {reason}"
         super().__init__(self.reason)
 

@@ -21,7 +21,13 @@ from email.utils import parsedate_to_datetime
 import httpx2
 
 from engine.api import GenerationControl
-from engine.errors import DownloadCancelled, DownloadFailed, FolderNotWritable, NotEnoughDisk
+from engine.errors import (
+    DownloadCancelled,
+    DownloadFailed,
+    DownloadFault,
+    FolderNotWritable,
+    NotEnoughDisk,
+)
 from engine.models.download_proxy import UnusableProxy
 from engine.models.http_stream import HttpStream, RefusedAddress, ResponseHead
 from engine.models.part_file import PartFile
@@ -57,28 +63,36 @@ class FetchPolicy:
 
 @dataclass(frozen=True, slots=True)
 class FetchStatus:
-    """Bytes of the file that are here; `waiting_for` as in engine.api.DownloadProgress."""
+    """Bytes of the file that are here; all else as in engine.api.DownloadProgress."""
 
     done_bytes: int
     waiting_for: str = ""
     retry_in_s: float | None = None
+    fault: DownloadFault | None = None
+    about: str = ""
 
 
 class _TryAgain(Exception):
     """This try failed for a reason that may pass."""
 
-    def __init__(self, reason: str, pause_s: float | None = None) -> None:
+    def __init__(
+        self, fault: DownloadFault, reason: str, about: str = "", pause_s: float | None = None
+    ) -> None:
         super().__init__(reason)
+        self.fault = fault
         self.reason = reason
+        self.about = about
         self.pause_s = pause_s
 
 
 class _Ended(Exception):
     """No further try would help."""
 
-    def __init__(self, reason: str) -> None:
+    def __init__(self, fault: DownloadFault, reason: str, about: str = "") -> None:
         super().__init__(reason)
+        self.fault = fault
         self.reason = reason
+        self.about = about
 
 
 def fetch_file(
@@ -115,8 +129,12 @@ class _Fetch:
             before_bytes = self._part.done_bytes
             try:
                 yield from self._one_try()
-            except (_Ended, RefusedAddress, UnusableProxy) as end:
-                raise self._failed(end.reason) from end
+            except _Ended as end:
+                raise self._failed(end.fault, end.reason, end.about) from end
+            except RefusedAddress as end:
+                raise self._failed(DownloadFault.ADDRESS, end.reason, end.host) from end
+            except UnusableProxy as end:
+                raise self._failed(DownloadFault.PROXY, end.reason, end.proxy) from end
             except _TryAgain as problem:
                 gained_bytes = self._part.done_bytes - before_bytes
                 failures = 0 if gained_bytes >= _PROGRESS_BYTES else failures + 1
@@ -126,11 +144,12 @@ class _Fetch:
                     else self._policy.tries_without_answer
                 )
                 if failures >= tries:
-                    raise self._failed(f"{problem.reason}, {failures} tries in a row") from problem
+                    reason = f"{problem.reason}, {failures} tries in a row"
+                    raise self._failed(problem.fault, reason, problem.about) from problem
                 yield from self._pause(problem, failures)
 
-    def _failed(self, reason: str) -> DownloadFailed:
-        return DownloadFailed(self._name, reason, self._part.done_bytes)
+    def _failed(self, fault: DownloadFault, reason: str, about: str) -> DownloadFailed:
+        return DownloadFailed(self._name, reason, self._part.done_bytes, fault, about)
 
     def _require_not_cancelled(self) -> None:
         if self._control.cancelled:
@@ -146,7 +165,9 @@ class _Fetch:
         end_s = time.monotonic() + pause_s
         while (left_s := end_s - time.monotonic()) > 0:
             self._require_not_cancelled()
-            yield FetchStatus(self._part.done_bytes, problem.reason, left_s)
+            yield FetchStatus(
+                self._part.done_bytes, problem.reason, left_s, problem.fault, problem.about
+            )
             time.sleep(min(policy.poll_s, left_s))
         self._require_not_cancelled()
 
@@ -183,7 +204,7 @@ class _Fetch:
                 skip_bytes = self._bytes_to_skip(item, start_bytes)
                 rate.add(0, now_s)
             elif not item:
-                raise _TryAgain("connection closed before the end")
+                raise _TryAgain(DownloadFault.LOST, "connection closed before the end")
             elif skip_bytes is not None:
                 heard_s = now_s
                 rate.add(len(item), now_s)
@@ -192,13 +213,14 @@ class _Fetch:
                 self._append(fresh)
                 yield FetchStatus(self._part.done_bytes)
             if rate.is_full(now_s) and rate.bytes_per_s(now_s) < self._policy.min_bytes_per_s:
-                raise _TryAgain("the connection is too slow")
+                raise _TryAgain(DownloadFault.TOO_SLOW, "the connection is too slow")
 
     def _silence(self, silent_s: float) -> Iterator[FetchStatus]:
         if silent_s >= self._policy.stall_s:
-            raise _TryAgain("no answer")
+            raise _TryAgain(DownloadFault.NO_ANSWER, "no answer")
         if silent_s >= self._policy.notice_s:
-            yield FetchStatus(self._part.done_bytes, "no answer", self._policy.stall_s - silent_s)
+            left_s = self._policy.stall_s - silent_s
+            yield FetchStatus(self._part.done_bytes, "no answer", left_s, DownloadFault.NO_ANSWER)
 
     def _append(self, data: bytes) -> None:
         # A body that does not end is cut at the pinned length.
@@ -208,7 +230,8 @@ class _Fetch:
         except OSError as error:
             folder = self._part.path.parent
             if error.errno not in DISK_FULL_ERRORS:
-                raise FolderNotWritable(str(folder), error.strerror or str(error)) from error
+                reason = error.strerror or str(error)
+                raise FolderNotWritable(str(folder), reason, error.errno) from error
             missing_bytes = self._part.total_bytes - self._part.done_bytes
             free_bytes = shutil.disk_usage(folder).free
             raise NotEnoughDisk(str(folder), missing_bytes, free_bytes) from error
@@ -221,9 +244,11 @@ class _Fetch:
         if head.status not in (200, 206):
             self._refuse_status(head, start_bytes)
         if head.headers.get("content-type", "").lower().startswith("text/html"):
-            raise _Ended(f"a web page came from {head.host} in place of the file")
+            reason = f"a web page came from {head.host} in place of the file"
+            raise _Ended(DownloadFault.WEB_PAGE, reason, head.host)
         if head.headers.get("content-encoding", "identity") != "identity":
-            raise _Ended(f"{head.host} sent the file in another encoding")
+            reason = f"{head.host} sent the file in another encoding"
+            raise _Ended(DownloadFault.OTHER_FILE, reason, head.host)
         if head.status == 200:
             self._require_length(head, head.headers.get("content-length"))
         else:
@@ -233,7 +258,9 @@ class _Fetch:
             self._started_over = True
             self._part.start_over(etag)
             if head.status == 206:
-                raise _TryAgain("the file changed on the host", 0.0)
+                raise _TryAgain(
+                    DownloadFault.OTHER_FILE, "the file changed on the host", head.host, 0.0
+                )
         elif not start_bytes:
             self._part.start_over(etag)
         # After a 200 the body begins at byte 0 again: read past what is here, do not append it.
@@ -248,27 +275,30 @@ class _Fetch:
 
     def _require_length(self, head: ResponseHead, found: str | None) -> None:
         if found is not None and found != "*" and found != str(self._part.total_bytes):
-            raise _Ended(
-                f"{head.host} offers {found} bytes where {self._part.total_bytes} are expected"
-            )
+            reason = f"{head.host} offers {found} bytes where {self._part.total_bytes} are expected"
+            raise _Ended(DownloadFault.OTHER_FILE, reason, head.host)
 
     def _check_range(self, head: ResponseHead, start_bytes: int) -> None:
         match = _CONTENT_RANGE.fullmatch(head.headers.get("content-range", "").strip())
         if match is None or int(match[1]) != start_bytes:
-            raise _TryAgain("the host sent another part of the file")
+            reason = "the host sent another part of the file"
+            raise _TryAgain(DownloadFault.OTHER_FILE, reason, head.host)
         self._require_length(head, match[2])
 
     def _refuse_status(self, head: ResponseHead, start_bytes: int) -> None:
         if head.status == 416 and start_bytes and not self._started_over:
             self._started_over = True
             self._part.start_over("")
-            raise _TryAgain("the host refused to continue", 0.0)
+            raise _TryAgain(
+                DownloadFault.OTHER_FILE, "the host refused to continue", head.host, 0.0
+            )
+        reason, about = f"{head.host} answered {head.status}", f"{head.host}, {head.status}"
         if head.status in _PASSING_STATUS:
-            reason = f"{head.host} answered {head.status}"
-            raise _TryAgain(reason, _retry_after_s(head.headers.get("retry-after", "")))
+            pause_s = _retry_after_s(head.headers.get("retry-after", ""))
+            raise _TryAgain(DownloadFault.REFUSED, reason, about, pause_s)
         if head.status == 407:
-            raise _Ended("the proxy wants a user name and a password")
-        raise _Ended(f"{head.host} answered {head.status}")
+            raise _Ended(DownloadFault.PROXY_PASSWORD, "the proxy wants a user name and a password")
+        raise _Ended(DownloadFault.REFUSED, reason, about)
 
     def _network_problem(self, error: Exception, proxy: str) -> _TryAgain | _Ended:
         cause: BaseException | None = error
@@ -277,17 +307,20 @@ class _Fetch:
         if cause is not None:
             dated = cause.verify_code in _CERTIFICATE_DATE_CODES
             hint = "; is this computer's clock right?" if dated else ""
-            return _Ended(f"the host's certificate was refused: {cause.verify_message}{hint}")
+            reason = f"the host's certificate was refused: {cause.verify_message}{hint}"
+            return _Ended(DownloadFault.CLOCK if dated else DownloadFault.CERTIFICATE, reason)
         if isinstance(error, httpx2.InvalidURL | httpx2.UnsupportedProtocol | ValueError):
-            return _Ended(f"not a web address: {error}")
+            return _Ended(DownloadFault.ADDRESS, f"not a web address: {error}", self._url)
         if isinstance(error, httpx2.ProxyError):
             reason = f"the proxy {proxy} does not let the request through: {error}"
-            return _TryAgain(reason) if _PASSING_PROXY_ANSWER.match(str(error)) else _Ended(reason)
+            passing = _PASSING_PROXY_ANSWER.match(str(error))
+            return (_TryAgain if passing else _Ended)(DownloadFault.PROXY, reason, proxy)
         if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout):
             words = re.sub(r"\[[^\]]*\] *", "", str(error))  # "[Errno 111] Connection refused"
             through = f" (through the proxy {proxy})" if proxy else ""
-            return _TryAgain(f"no connection{through}: {words or 'no answer in time'}")
-        return _TryAgain("connection lost")
+            reason = f"no connection{through}: {words or 'no answer in time'}"
+            return _TryAgain(DownloadFault.NO_CONNECTION, reason, proxy)
+        return _TryAgain(DownloadFault.LOST, "connection lost")
 
 
 def _retry_after_s(value: str) -> float | None:

@@ -118,7 +118,8 @@ def open_gguf(path: Path) -> GgufFile:
     except FileNotFoundError:
         raise ModelFileMissing(where, "the model") from None
     except (OSError, ValueError) as error:
-        raise BadModelFile(where, f"cannot be read: {error}") from None
+        reason = f"cannot be read: {error}"
+        raise BadModelFile(where, reason, getattr(error, "errno", None)) from None
     cursor = _Cursor(mapped, where)
     tensor_count, metadata_count = _read_counts(cursor)
     metadata = _read_metadata(cursor, metadata_count)

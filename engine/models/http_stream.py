@@ -33,10 +33,11 @@ _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
 class RefusedAddress(Exception):
-    """An address is not one that files may come from (`reason`)."""
+    """An address is not one that files may come from (`host`, `reason`)."""
 
     def __init__(self, url: str, reason: str) -> None:
-        super().__init__(f"{urlsplit(url).hostname or url}: {reason}")
+        self.host = urlsplit(url).hostname or url
+        super().__init__(f"{self.host}: {reason}")
         self.reason = str(self)
 
 

@@ -69,7 +69,8 @@ def read_json_object(path: Path, limit_bytes: int, needed_for: str) -> dict[str,
     except FileNotFoundError:
         raise ModelFileMissing(str(path), needed_for) from None
     except OSError as error:
-        raise BadModelFile(str(path), f"cannot be read: {error.strerror or error}") from None
+        reason = f"cannot be read: {error.strerror or error}"
+        raise BadModelFile(str(path), reason, error.errno) from None
     if len(data) > limit_bytes:
         raise BadModelFile(str(path), f"expected at most {limit_bytes:,} bytes, found more")
     return parse_json_object(data, str(path))

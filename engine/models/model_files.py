@@ -73,7 +73,8 @@ def open_model(path: Path) -> ModelFiles:
     try:
         return _open_folder(path) if path.is_dir() else _open_file(path)
     except OSError as error:
-        raise BadModelFile(str(path), f"cannot be read: {error.strerror or error}") from None
+        reason = f"cannot be read: {error.strerror or error}"
+        raise BadModelFile(str(path), reason, error.errno) from None
 
 
 def _open_file(path: Path) -> ModelFiles:

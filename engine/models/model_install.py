@@ -39,9 +39,8 @@ def require_writable(folder: Path) -> None:
         probe.write_bytes(b"")
         probe.unlink()
     except (OSError, RuntimeError) as error:  # RuntimeError: a loop of symbolic links
-        raise FolderNotWritable(
-            str(folder), getattr(error, "strerror", None) or str(error)
-        ) from error
+        reason = getattr(error, "strerror", None) or str(error)
+        raise FolderNotWritable(str(folder), reason, getattr(error, "errno", None)) from error
 
 
 def held_bytes(path: Path, size_bytes: int) -> int:
@@ -93,7 +92,7 @@ class ModelInstall:
         folder = str(self._folder)
         if error.errno in DISK_FULL_ERRORS:
             return NotEnoughDisk(folder, DISK_MARGIN_BYTES, shutil.disk_usage(folder).free)
-        return FolderNotWritable(folder, error.strerror or str(error))
+        return FolderNotWritable(folder, error.strerror or str(error), error.errno)
 
     def _find_missing(self) -> Generator[ModelStoreEvent, None, list[CatalogFile]]:
         missing = []
@@ -183,6 +182,8 @@ class ModelInstall:
             seconds_left=left_bytes / rate if rate > 0 else None,
             waiting_for=status.waiting_for,
             retry_in_s=status.retry_in_s,
+            fault=status.fault,
+            about=status.about,
         )
 
     def _finished(self, file: CatalogFile) -> DownloadProgress:

@@ -104,4 +104,5 @@ class ModelStore:
             try:
                 shutil.rmtree(folder)
             except OSError as error:
-                raise FolderNotWritable(str(folder), error.strerror or str(error)) from error
+                reason = error.strerror or str(error)
+                raise FolderNotWritable(str(folder), reason, error.errno) from error

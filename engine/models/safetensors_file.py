@@ -106,7 +106,8 @@ def open_safetensors(path: Path) -> SafetensorsFile:
         raise ModelFileMissing(where, "the weights") from None
     except (OSError, ValueError) as error:
         # mmap says ValueError where the file has shrunk meanwhile.
-        raise BadModelFile(where, f"cannot be read: {error}") from None
+        reason = f"cannot be read: {error}"
+        raise BadModelFile(where, reason, getattr(error, "errno", None)) from None
     return SafetensorsFile(path, mapped, parse_header(data, 8 + header, file_bytes, where))
 
 

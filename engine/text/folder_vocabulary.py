@@ -165,7 +165,8 @@ def _chat_template(folder: Path, config: Mapping[str, object]) -> str:
         except UnicodeDecodeError as error:
             raise BadModelFile(str(path), f"expected UTF-8 text, {error.reason}") from None
         except OSError as error:
-            raise BadModelFile(str(path), f"cannot be read: {error.strerror or error}") from None
+            reason = f"cannot be read: {error.strerror or error}"
+            raise BadModelFile(str(path), reason, error.errno) from None
     template = config.get("chat_template")
     if isinstance(template, list):
         named = {

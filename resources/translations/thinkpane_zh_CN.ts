@@ -224,6 +224,10 @@
         <translation>{name} 有 {found} KB，文本文件不能超过 {limit}。未添加。</translation>
     </message>
     <message>
+        <source>{name} is no file. It was not added.</source>
+        <translation>{name} 不是文件。未添加。</translation>
+    </message>
+    <message>
         <source>{name} could not be read ({reason}). It was not added.</source>
         <translation>无法读取 {name}（{reason}）。未添加。</translation>
     </message>
@@ -770,32 +774,8 @@
 <context>
     <name>Errors</name>
     <message>
-        <source>Something went wrong that Thinkpane did not expect ({reason}). What had arrived is kept; try again.</source>
-        <translation>出现了 Thinkpane 未预料到的问题（{reason}）。已收到的内容会保留；请重试。</translation>
-    </message>
-    <message>
-        <source>The value of {field} cannot be used: expected {expected}, found {value}. Your question is kept; correct the setting and try again.</source>
-        <translation>{field} 的值无法使用：应为 {expected}，实际为 {value}。您的问题已保留；请更正设置后重试。</translation>
-    </message>
-    <message>
-        <source>A model file is damaged: {path}: {reason}. Your chats are untouched; download the model again or choose another one.</source>
-        <translation>模型文件已损坏：{path}：{reason}。您的对话不受影响；请重新下载该模型，或换一个模型。</translation>
-    </message>
-    <message>
-        <source>{path} is missing; it is needed for {needed_for}. Your chats are untouched; put the file back, download the model again, or choose another one.</source>
-        <translation>缺少 {path}；它用于 {needed_for}。您的对话不受影响；请放回该文件、重新下载该模型，或换一个模型。</translation>
-    </message>
-    <message>
-        <source>This model cannot be used: {error}. Your chats are untouched; choose another model.</source>
-        <translation>无法使用此模型：{error}。您的对话不受影响；请换一个模型。</translation>
-    </message>
-    <message>
         <source>This chat has {tokens:,} tokens, and the model can see {limit:,} at once. Your question is kept; leave out the oldest exchanges, or set a longer context.</source>
         <translation>此对话有 {tokens:,} 个 token，而模型一次只能看到 {limit:,} 个。您的问题已保留；请略去最早的问答，或设置更长的上下文。</translation>
-    </message>
-    <message>
-        <source>The model computed a value that is not a number (in {where}), so the reply was ended instead of going on wrongly. What had arrived is kept; try again.</source>
-        <translation>模型算出了非数值的结果（位于 {where}），为避免继续出错，回复已结束。已收到的内容会保留；请重试。</translation>
     </message>
     <message>
         <source>The model needs {needed} on {device}, and {free} are free. Nothing was lost; close other programs that use this memory, or set a shorter context.</source>
@@ -814,8 +794,44 @@
         <translation>无法在这台电脑上编译 GPU 程序（{file}）。您的对话不受影响；请暂时改用处理器，并附上详细信息反馈此问题。</translation>
     </message>
     <message>
-        <source>The GPU stopped answering ({reason}). Every word is kept; restart Thinkpane to go on in this chat.</source>
-        <translation>GPU 停止响应（{reason}）。每个字都已保留；请重新启动 Thinkpane，在此对话中继续。</translation>
+        <source>Something went wrong that Thinkpane did not expect. What had arrived is kept; try again.</source>
+        <translation>发生了 Thinkpane 未预料到的错误。已收到的内容已保留；请重试。</translation>
+    </message>
+    <message>
+        <source>The model does not take this conversation as it is. Your question is kept; change it, or choose another model.</source>
+        <translation>模型无法接受这样的对话。你的问题已保留；请修改它，或选择其他模型。</translation>
+    </message>
+    <message>
+        <source>The setting {field} cannot be {value} with this model: expected {expected}. Your question is kept; correct the setting and try again.</source>
+        <translation>对于此模型，设置“{field}”不能为 {value}，应为{expected}。你的问题已保留；请更正设置后重试。</translation>
+    </message>
+    <message>
+        <source>A model file cannot be read: {path} ({reason}). Your chats are untouched; make it readable and try again, or choose another model.</source>
+        <translation>无法读取模型文件：{path}（{reason}）。你的对话不受影响；请让它可以读取后重试，或选择其他模型。</translation>
+    </message>
+    <message>
+        <source>A model file is damaged, or is not what its name says: {path}. Your chats are untouched; download the model again or choose another one.</source>
+        <translation>模型文件已损坏，或与其名称不符：{path}。你的对话不受影响；请重新下载模型或选择其他模型。</translation>
+    </message>
+    <message>
+        <source>{path} is missing, and the model needs it. Your chats are untouched; put the file back, download the model again, or choose another one.</source>
+        <translation>缺少模型所需的 {path}。你的对话不受影响；请放回该文件、重新下载模型，或选择其他模型。</translation>
+    </message>
+    <message>
+        <source>This model cannot be used. {reason} Your chats are untouched; choose another model.</source>
+        <translation>无法使用此模型。{reason}你的对话不受影响；请选择其他模型。</translation>
+    </message>
+    <message>
+        <source>The model computed a value that is not a number, so the reply was ended instead of going on wrongly. What had arrived is kept; try again.</source>
+        <translation>模型算出了一个不是数的值，因此回复已结束，以免继续出错。已收到的内容已保留；请重试。</translation>
+    </message>
+    <message>
+        <source>main memory</source>
+        <translation>主内存</translation>
+    </message>
+    <message>
+        <source>The GPU stopped answering. Every word is kept; restart Thinkpane to go on in this chat.</source>
+        <translation>GPU 停止响应。所有内容均已保留；请重新启动 Thinkpane，以便在此对话中继续。</translation>
     </message>
     <message>
         <source>Loading the model was stopped. Your question is kept.</source>
@@ -2109,10 +2125,6 @@
 <context>
     <name>Store</name>
     <message>
-        <source>The chats could not be read ({error}). Try again.</source>
-        <translation>无法读取对话（{error}）。请重试。</translation>
-    </message>
-    <message>
         <source>The chats in {path} were written by a newer version of Thinkpane and are left untouched. Chats of this session are kept until you close the window; install the newer version to see the others.</source>
         <translation>{path} 中的对话由更新版本的 Thinkpane 写入，已原样保留。本次的对话会保留到您关闭窗口为止；要查看其他对话，请安装更新版本。</translation>
     </message>
@@ -2141,12 +2153,16 @@
         <translation>无法以写入方式打开 {path} 中的对话（{reason}）。本次的对话会保留到您关闭窗口为止。{advice}</translation>
     </message>
     <message>
-        <source>The chat database was damaged ({reason}). It is kept as {kept}; the list of chats starts empty.</source>
-        <translation>对话数据库已损坏（{reason}）。已另存为 {kept}；对话列表从空白开始。</translation>
+        <source>The chat database was damaged. It is kept as {kept}; the list of chats starts empty.</source>
+        <translation>对话数据库已损坏，已另存为 {kept}；对话列表从空白开始。</translation>
     </message>
     <message>
-        <source>The chat database was damaged ({reason}). It is kept as {kept}; the chats are shown as they were in the backup of {time}.</source>
-        <translation>对话数据库已损坏（{reason}）。已另存为 {kept}；显示的是 {time} 备份中的对话。</translation>
+        <source>The chat database was damaged. It is kept as {kept}; the chats are shown as they were in the backup of {time}.</source>
+        <translation>对话数据库已损坏，已另存为 {kept}；现在显示的是 {time} 备份中的对话。</translation>
+    </message>
+    <message>
+        <source>The chats could not be read ({reason}). Try again.</source>
+        <translation>无法读取对话（{reason}）。请重试。</translation>
     </message>
     <message>
         <source>Free some space</source>
@@ -2171,6 +2187,173 @@
     <message>
         <source>A part of this reply was damaged on disk; what could be read is shown.</source>
         <translation>此回复的一部分在磁盘上已损坏；已显示可读取的内容。</translation>
+    </message>
+</context>
+<context>
+    <name>System</name>
+    <message>
+        <source>no permission</source>
+        <translation>没有权限</translation>
+    </message>
+    <message>
+        <source>the disk is read-only</source>
+        <translation>磁盘为只读</translation>
+    </message>
+    <message>
+        <source>the disk is full</source>
+        <translation>磁盘已满</translation>
+    </message>
+    <message>
+        <source>it is not there</source>
+        <translation>它不存在</translation>
+    </message>
+    <message>
+        <source>a file is in its place</source>
+        <translation>该位置已有文件</translation>
+    </message>
+    <message>
+        <source>a folder is in its place</source>
+        <translation>该位置是文件夹</translation>
+    </message>
+    <message>
+        <source>its name is too long</source>
+        <translation>名称过长</translation>
+    </message>
+    <message>
+        <source>its links lead in a circle</source>
+        <translation>链接循环</translation>
+    </message>
+    <message>
+        <source>the disk reports an error</source>
+        <translation>磁盘报告错误</translation>
+    </message>
+    <message>
+        <source>another program uses it</source>
+        <translation>正被其他程序使用</translation>
+    </message>
+    <message>
+        <source>too many files are open</source>
+        <translation>打开的文件过多</translation>
+    </message>
+    <message>
+        <source>another program holds the database</source>
+        <translation>数据库被其他程序占用</translation>
+    </message>
+    <message>
+        <source>it is read-only</source>
+        <translation>它为只读</translation>
+    </message>
+    <message>
+        <source>it is damaged</source>
+        <translation>它已损坏</translation>
+    </message>
+    <message>
+        <source>the database refused it</source>
+        <translation>数据库拒绝了此操作</translation>
+    </message>
+    <message>
+        <source>no connection</source>
+        <translation>无法连接</translation>
+    </message>
+    <message>
+        <source>no answer</source>
+        <translation>没有响应</translation>
+    </message>
+    <message>
+        <source>the connection was lost</source>
+        <translation>连接中断</translation>
+    </message>
+    <message>
+        <source>the connection is too slow</source>
+        <translation>连接太慢</translation>
+    </message>
+    <message>
+        <source>the proxy does not let it through</source>
+        <translation>代理不予放行</translation>
+    </message>
+    <message>
+        <source>the proxy wants a user name and a password</source>
+        <translation>代理要求用户名和密码</translation>
+    </message>
+    <message>
+        <source>a web page came in place of the file</source>
+        <translation>收到的是网页而不是文件</translation>
+    </message>
+    <message>
+        <source>the host sent something else</source>
+        <translation>主机发来的不是所需内容</translation>
+    </message>
+    <message>
+        <source>the host refused it</source>
+        <translation>主机拒绝了请求</translation>
+    </message>
+    <message>
+        <source>the host&apos;s certificate was refused</source>
+        <translation>主机的证书未被接受</translation>
+    </message>
+    <message>
+        <source>the host&apos;s certificate is not valid at this time, so check the clock</source>
+        <translation>主机的证书在当前时间无效，请检查系统时钟</translation>
+    </message>
+    <message>
+        <source>files may not come from this address</source>
+        <translation>不允许从此地址获取文件</translation>
+    </message>
+    <message>
+        <source>the system refused it</source>
+        <translation>系统拒绝了此操作</translation>
+    </message>
+    <message>
+        <source>the system refused it, error {number}</source>
+        <translation>系统拒绝了此操作，错误 {number}</translation>
+    </message>
+    <message>
+        <source>CuPy, which computes on it, is not installed</source>
+        <translation>未安装用于 GPU 计算的 CuPy</translation>
+    </message>
+    <message>
+        <source>CuPy, which computes on it, does not start</source>
+        <translation>用于 GPU 计算的 CuPy 无法启动</translation>
+    </message>
+    <message>
+        <source>no driver was found</source>
+        <translation>未找到驱动程序</translation>
+    </message>
+    <message>
+        <source>there is none</source>
+        <translation>没有这样的 GPU</translation>
+    </message>
+    <message>
+        <source>{gpu} is too old</source>
+        <translation>{gpu} 过旧</translation>
+    </message>
+    <message>
+        <source>its driver refused</source>
+        <translation>其驱动程序拒绝了请求</translation>
+    </message>
+    <message>
+        <source>{what}: {about}</source>
+        <translation>{what}：{about}</translation>
+    </message>
+    <message>
+        <source>Its architecture is {value}; Thinkpane can use {supported}.</source>
+        <translation>其架构为 {value}，Thinkpane 可使用 {supported}。</translation>
+    </message>
+    <message>
+        <source>Choose a folder with safetensors files and their config.json, or a GGUF file.</source>
+        <translation>请选择含 safetensors 文件及其 config.json 的文件夹，或一个 GGUF 文件。</translation>
+    </message>
+    <message>
+        <source>Its tokenizer is of a kind that Thinkpane does not know.</source>
+        <translation>Thinkpane 不认识它的 tokenizer 类型。</translation>
+    </message>
+    <message>
+        <source>Its weights are of the type {value}.</source>
+        <translation>其权重类型为 {value}。</translation>
+    </message>
+    <message>
+        <source>Its setting {key} is {value}.</source>
+        <translation>其设置 {key} 为 {value}。</translation>
     </message>
 </context>
 <context>

@@ -308,7 +308,7 @@ def test_an_export_that_fails_leaves_the_old_file_and_no_half_one(
 
     monkeypatch.setattr(Path, "replace", full)
     files.on_export(desk.chats.shown_id, ExportFormat.JSON, str(target))
-    assert "No space left" in desk.view.notices["export"].text
+    assert "the disk is full" in desk.view.notices["export"].text
     assert target.read_text() == "the export of last week"
     assert sorted(p.name for p in tmp_path.iterdir()) == ["out.json", "profile"]
 

@@ -247,7 +247,9 @@ def damage_foreign(path: Path) -> None:
     [damage_header, damage_all, damage_half, damage_page, damage_empty, damage_foreign],
 )
 @pytest.mark.parametrize("with_backup", [True, False])
-def test_a_damaged_database_is_moved_aside_told_and_never_deleted(store, path, damage, with_backup):
+def test_a_damaged_database_is_moved_aside_told_and_never_deleted(
+    store, path, damage, with_backup, caplog
+):
     saved(store, chat("c1", *[f"question {i}?" for i in range(50)]))
     store.close()
     open_store(path, 1000.0 + 2 * 24 * 3600).store.close()
@@ -260,7 +262,7 @@ def test_a_damaged_database_is_moved_aside_told_and_never_deleted(store, path, d
     [kept] = path.parent.glob("chats.db.damaged-*")
     assert kept.read_bytes() == bad
     assert str(kept) in notice
-    assert ("it is empty" in notice) is (damage is damage_empty)
+    assert ("it is empty" in caplog.text) is (damage is damage_empty)
     assert opened.on_disk
     assert len(opened.store.summaries()) == (1 if with_backup else 0)
     saved(opened.store, chat("c2", "still works?"))

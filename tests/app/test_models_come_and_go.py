@@ -16,7 +16,7 @@ from app.settings_file import AddedModel, Profile
 from app.ui.theme import Theme
 from app.wizard_host import WizardHost
 from app.wizard_view import WizardAction, WizardPage
-from engine.errors import DownloadCancelled, DownloadFailed
+from engine.errors import DownloadCancelled, DownloadFailed, DownloadFault
 from tests.app.fakes import Desk
 from tests.app.test_model_controller import actions, loaded, states
 from tests.app.test_wizard_controller import MODEL, WEIGHTS, Wizard
@@ -104,7 +104,7 @@ def test_a_paused_download_is_told_with_how_much_of_it_is_here(tmp_path):
 def test_a_download_that_fails_behind_a_closed_wizard_is_told_in_the_window(tmp_path, shown):
     desk = Desk(tmp_path)
     desk.models.set_models([big(tmp_path)], ModelsOnDisk(()))
-    error = DownloadFailed("model.safetensors", "no connection", 10**6)
+    error = DownloadFailed("model.safetensors", "refused", 10**6, DownloadFault.NO_CONNECTION)
     desk.downloads.on_failed("big", 0.2, error, shown=shown)
     assert ("download" in desk.view.notices) is not shown
     if shown:

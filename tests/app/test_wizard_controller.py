@@ -57,6 +57,7 @@ from engine.errors import (
     ChecksumMismatch,
     DownloadCancelled,
     DownloadFailed,
+    DownloadFault,
     EngineError,
     FolderNotWritable,
     LoadCancelled,
@@ -412,7 +413,7 @@ def test_wait_is_shown_with_its_reason_and_goes_away(wizard: Wizard) -> None:
     wizard.at_download()
     wizard.arrived(WEIGHTS, 400_000_000, waiting_for="connection lost")
     assert wizard.view.download is not None
-    assert "connection lost" in wizard.view.download.waiting_text
+    assert "(the connection was lost)" in wizard.view.download.waiting_text
     assert "again in 4 s" in wizard.view.download.waiting_text
     assert wizard.view.download.speed_text == ""
     wizard.arrived(WEIGHTS, 410_000_000)
@@ -486,9 +487,9 @@ def test_file_that_was_found_wrong_is_not_shown_as_checked_after_retry(wizard: W
 
 
 FAILURES = [
-    (DownloadFailed("model.safetensors", "connection lost, 8 tries in a row", 5), "network"),
-    (DownloadFailed("model.safetensors", "no connection: refused", 5), "proxy"),
-    (DownloadFailed("config.json", "a web page came from a.example in place of it"), "login"),
+    (DownloadFailed("model.safetensors", "lost, 8 tries", 5, DownloadFault.LOST), "network"),
+    (DownloadFailed("model.safetensors", "refused", 5, DownloadFault.NO_CONNECTION), "proxy"),
+    (DownloadFailed("config.json", "a web page", 0, DownloadFault.WEB_PAGE, "a.example"), "login"),
     (ChecksumMismatch("model.safetensors", "2" * 64, "3" * 64), "another network"),
     (NotEnoughDisk("/models", 10**9, 10**6), "Free some space"),
     (FolderNotWritable("/models", "Read-only file system"), "--profile"),
@@ -517,7 +518,9 @@ def test_each_failure_says_what_happened_what_was_kept_and_what_to_do(
 
 
 def test_failure_before_the_first_byte_says_so(wizard: Wizard) -> None:
-    page = wizard.at_download().fail(DownloadFailed("config.json", "no connection: refused"))
+    page = wizard.at_download().fail(
+        DownloadFailed("config.json", "refused", 0, DownloadFault.NO_CONNECTION)
+    )
     assert page.kept.startswith("Nothing had arrived yet")
 
 
@@ -716,7 +719,8 @@ def test_answer_that_fails_is_shown_as_a_failure(wizard: Wizard) -> None:
     request_id = wizard.engine.requests[0].request_id
     wizard.controller.on_engine_event(Failed(request_id, NumericalError("layer 3")))
     assert wizard.view.failure is not None
-    assert "layer 3" in wizard.view.failure.happened
+    assert "not a number" in wizard.view.failure.happened
+    assert "layer 3" in wizard.view.failure.details
 
 
 def test_closing_twice_tells_it_once(wizard: Wizard) -> None:

@@ -12,6 +12,7 @@ from app.wizard_view import AnswerPage, FailurePage, FileRow, FileState
 from engine.errors import (
     ChecksumMismatch,
     DownloadFailed,
+    DownloadFault,
     FolderNotWritable,
     NotEnoughDisk,
     NotEnoughMemory,
@@ -45,12 +46,23 @@ FAILURES: dict[str, FailurePage] = {
         659_433_351,
     ),
     "no-connection": store_failure(
-        DownloadFailed("config.json", "no connection: Name or service not known"),
+        DownloadFailed(
+            "config.json",
+            "no connection: Name or service not known",
+            0,
+            DownloadFault.NO_CONNECTION,
+        ),
         MODEL,
         0,
     ),
     "login-page": store_failure(
-        DownloadFailed("model.safetensors", "a web page came from example.org in place of it"),
+        DownloadFailed(
+            "model.safetensors",
+            "a web page came from example.org in place of it",
+            0,
+            DownloadFault.WEB_PAGE,
+            "example.org",
+        ),
         MODEL,
         659_433_351,
     ),

@@ -23,7 +23,7 @@ from engine.api import Channel
 
 
 class ExchangeWidget(QWidget):
-    """Its owner gives it a width by `arrange` and is told the height.
+    """Its owner calls `show_exchange`, gives it a width by `arrange` and is told the height.
 
     Signals:
         height_changed: `arrange` would now give another height.
@@ -45,19 +45,11 @@ class ExchangeWidget(QWidget):
     answer_now_requested = Signal()
     seed_chosen = Signal(object)
 
-    def __init__(
-        self,
-        theme: Theme,
-        share: PaneShare,
-        exchange: Exchange,
-        parent: QWidget | None = None,
-        *,
-        is_last: bool = True,
-    ) -> None:
+    def __init__(self, theme: Theme, share: PaneShare, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._theme = theme
         self._share = share
-        self._exchange = exchange
+        self._exchange = Exchange("", "")
         self._state = ChatState.IDLE
         self._clock = QElapsedTimer()
         self._base_s = 0.0
@@ -78,7 +70,6 @@ class ExchangeWidget(QWidget):
         self.editor = ReplyEditor(theme, self._card)
         self.grip = PaneGrip(theme, self.tr("Width of the thinking pane"), self._card)
         self._connect()
-        self.show_exchange(exchange, is_last=is_last)
 
     def _connect(self) -> None:
         self.bubble.edited.connect(self._on_edited)

@@ -1,4 +1,4 @@
-"""The place of an exchange in the transcript, with or without a widget in it."""
+"""The place of an exchange in the transcript, with or without a widget in it, and such widgets."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from PySide6.QtGui import QFontMetricsF
+from PySide6.QtWidgets import QWidget
 
 from app.conversation import Exchange, ReplyStatus
 from app.ui.exchange_widget import ExchangeWidget
+from app.ui.pane_share import PaneShare
 from app.ui.theme import Theme
 
 PASSED_ON = (
@@ -48,6 +50,51 @@ class Room:
             self.widget.hide()
             self.widget.deleteLater()
             self.widget = None
+
+
+class SpareExchange:
+    """An exchange widget with nothing in it yet, made a turn before it is needed.
+
+    To make its parts takes as long as to write its first text; both in one turn are felt.
+
+    Args:
+        theme: as of the window.
+        share: as of the transcript.
+        parent: what the exchanges stand in.
+        receiver: has the signals of `PASSED_ON`.
+    """
+
+    def __init__(self, theme: Theme, share: PaneShare, parent: QWidget, receiver: QWidget) -> None:
+        self._theme = theme
+        self._share = share
+        self._parent = parent
+        self._receiver = receiver
+        self._widget: ExchangeWidget | None = None
+
+    def prepare(self) -> bool:
+        """Have one; whether it had to be made."""
+        if self._widget is not None:
+            return False
+        self._widget = self._made()
+        return True
+
+    def take(self) -> ExchangeWidget:
+        """The one that is there, or a new one; its owner is the caller now."""
+        widget = self._widget or self._made()
+        self._widget = None
+        return widget
+
+    def drop(self) -> None:
+        """It was made in fonts and colours that are no longer used."""
+        if self._widget is not None:
+            self._widget.deleteLater()
+            self._widget = None
+
+    def _made(self) -> ExchangeWidget:
+        widget = ExchangeWidget(self._theme, self._share, self._parent)
+        for name in PASSED_ON:
+            getattr(widget, name).connect(getattr(self._receiver, name))
+        return widget
 
 
 def surplus_of(rooms: Sequence[Room], far: Callable[[int], bool]) -> list[Room]:

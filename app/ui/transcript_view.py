@@ -20,7 +20,7 @@ from app.ui.exchange_widget import ExchangeWidget
 from app.ui.pane_share import PaneShare
 from app.ui.pending_edits import PendingEdits
 from app.ui.theme import Theme
-from app.ui.transcript_room import PASSED_ON, Room, estimated_height, surplus_of
+from app.ui.transcript_room import Room, SpareExchange, estimated_height, surplus_of
 from engine.api import Channel
 
 FLUSH_MS = 40
@@ -64,6 +64,7 @@ class TranscriptView(QScrollArea):
         self._body = QWidget()
         self._body.setObjectName("transcriptBody")
         self.setWidget(self._body)
+        self._spare = SpareExchange(theme, share, self._body, self)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._jump = TextButton(self.tr("Jump to latest"), "jump", self)
         self._jump.setIcon(theme.icon("arrow-down"))
@@ -227,12 +228,8 @@ class TranscriptView(QScrollArea):
     def _widget_of(self, index: int) -> ExchangeWidget:
         room = self._rooms[index]
         if room.widget is None:
-            is_last = index == len(self._rooms) - 1
-            widget = ExchangeWidget(
-                self._theme, self._share, room.exchange, self._body, is_last=is_last
-            )
-            for name in PASSED_ON:
-                getattr(widget, name).connect(getattr(self, name))
+            widget = self._spare.take()
+            widget.show_exchange(room.exchange, is_last=index == len(self._rooms) - 1)
             self._pending.bring_back(widget)
             room.widget = widget
             self._tell_state(room)
@@ -313,10 +310,13 @@ class TranscriptView(QScrollArea):
         recent = self._since_build.isValid() and self._since_build.elapsed() < BUILD_PAUSE_MS
         if recent and self._is_drawing():
             return
-        self._since_build.start()
         for screens in (0.0, 1.0):
             for index in reversed(range(len(self._rooms))):
                 if self._rooms[index].widget is None and self._near(index, screens):
+                    # Its parts in one turn, its text in the next.
+                    if self._spare.prepare():
+                        return
+                    self._since_build.start()
                     self._widget_of(index)
                     self._arrange()
                     self._flush_timer.start(FLUSH_MS)
@@ -338,6 +338,8 @@ class TranscriptView(QScrollArea):
         # From the end, where a reply grows; what there is no time for comes with the next turn.
         for room in reversed(self._rooms):
             if room.widget is not None and began.elapsed() < DRAW_MS:
+                if room.is_running and room.widget.is_behind:
+                    self._tick_timer.start()  # what is drawn now counts already
                 room.widget.flush()
         if self._arrange_timer.isActive():
             self._arrange()
@@ -379,6 +381,7 @@ class TranscriptView(QScrollArea):
 
     def _on_theme(self) -> None:
         self._jump.setIcon(self._theme.icon("arrow-down"))
+        self._spare.drop()
         for room in self._rooms:
             if room.widget is not None:
                 room.widget.redraw()

@@ -57,7 +57,8 @@ def test_no_text_of_an_exchange_has_its_viewport_painted_by_the_style_sheet(
     reply = Reply(
         "r", thinking="So.", answer="Yes.\n\n```python\nx = 1\n```", status=ReplyStatus.DONE
     )
-    exchange = ExchangeWidget(theme, PaneShare(), Exchange("e", "What?", (reply,)), window)
+    exchange = ExchangeWidget(theme, PaneShare(), window)
+    exchange.show_exchange(Exchange("e", "What?", (reply,)), is_last=True)
     exchange.resize(880, exchange.arrange(880))
     exchange.show()
     window.grab()

@@ -16,7 +16,7 @@ def walk(window, qtbot):
     window.show_notice(Notice("a", "Something happened.", "info", (("retry", "Try again"),)))
     window.activateWindow()
     window.composer.edit.setFocus()
-    QTest.qWait(80)
+    scenes.settle(window)
 
     def press(key, times):
         led_to = []

@@ -62,6 +62,7 @@ from app.status_board import StatusBoard
 from app.store_thread import StoreOpened, StoreThread, StoreTrouble
 from app.ui.main_window import MainWindow
 from app.ui.theme import Theme
+from app.ui.warm_up import WarmUp
 from app.window_wiring import connect_window
 from app.wizard_host import WizardHost
 from engine.api import Failed, Finished
@@ -220,8 +221,8 @@ class Application(QObject):
         self._timer.start(TICK_MS)
         self._drawing.run(self._drawn_by.warm_up, lambda _: None)
         self._look_for_models(self._on_first_models)
-        # What is there by now stays to the end: a full collection need not go through it again and
-        # again, 60 ms of the window's time each.
+        WarmUp(self.theme, self.window)
+        # What is there by now stays to the end: no full collection need go through it, 60 ms each.
         gc.freeze()
 
     def _records(self) -> tuple[ModelRecord, ...]:

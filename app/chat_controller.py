@@ -390,6 +390,6 @@ class ChatController:
                 text = translate("Chat", "Waiting for the answer in another chat")
         elif self._ports.models.loading is not None:
             label, share = self._ports.models.loading
-            words = translate("Chat", "Loading {model}: {percent}")
-            text = words.format(model=label, percent=f"{share:.0%}")
+            # How far it is stands in the header already.
+            text = translate("Chat", "Waiting for {model}").format(model=label)
         self._view.show_wait(waiting.exchange_id, text, share)

@@ -131,8 +131,6 @@ class ModelController:
         self.shelf.show()
         self._view.show_capabilities(self._possible(self.active_id))
         self.refresh_estimate()
-        if self._load_id:
-            self._show_loading()
 
     def load_at_start(self) -> None:
         """Load the model of last time, unless the app died of loading it."""
@@ -321,7 +319,6 @@ class ModelController:
         self.shelf.change(model_id, ModelState.LOADING)
         self._ports.marker.set(model_id)
         self._view.show_capabilities(self._possible(model_id))
-        self._show_loading()
         self._load_control = self._ports.engine.load(
             LoadRequest(
                 self._load_id,
@@ -332,10 +329,6 @@ class ModelController:
             )
         )
         self.advanced()
-
-    def _show_loading(self) -> None:
-        words = translate("Models", "Loading {model}")
-        self._ports.status.change(phase=words.format(model=self.shelf.label(self._loading_id)))
 
     def _possible(self, model_id: str) -> frozenset[Capability]:
         """What an earlier load found; of a new model nothing is known yet."""
@@ -356,7 +349,6 @@ class ModelController:
     def _end_load(self) -> None:
         self._load_id, self._loading_id, self._load_control = "", "", None
         self._ports.marker.clear()
-        self._ports.status.change(phase="")
 
     def _on_loaded(self, info: EngineInfo) -> None:
         model_id = self._loading_id

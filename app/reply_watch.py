@@ -11,6 +11,7 @@ from app.chat_view import ChatView, Notice
 from app.conversation import Conversation, Reply
 from app.error_text import LEAVE_OUT
 from app.language import QT_TRANSLATE_NOOP, translate
+from app.number_text import percent_text
 from app.running_reply import RunningReply
 from engine.api import Channel, Delta, FinishReason
 
@@ -93,7 +94,7 @@ class ReplyWatch:
                 "Chat",
                 "This chat fills {percent} of what the model can see. When it is full, a reply "
                 "breaks off, and for a new question the oldest exchanges must be left out.",
-            ).format(percent=f"{min(1.0, used / capacity_tokens):.0%}")
+            ).format(percent=percent_text(min(1.0, used / capacity_tokens)))
         self._told.add(chat.conversation_id)
         actions = [("show_setting:context_tokens", QT_TRANSLATE_NOOP("Actions", "Context length"))]
         if any(not exchange.left_out for exchange in chat.exchanges[:-1]):

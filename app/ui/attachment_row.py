@@ -7,6 +7,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QWidget
 
 from app.chat_view import Attached, Attachment
+from app.number_text import percent_text
 from app.ui import wording
 from app.ui.controls import ElidedLabel, IconButton, TextButton, label, set_role
 from app.ui.theme import Theme
@@ -69,7 +70,7 @@ class _Chip(QFrame):
         if counted is None:
             return self.tr("{size}, tokens not counted yet").format(size=size)
         text = self.tr("{size}, counting tokens: {percent}")
-        return text.format(size=size, percent=wording.percent(counted))
+        return text.format(size=size, percent=percent_text(counted))
 
 
 class AttachmentRow(QWidget):

@@ -6,6 +6,7 @@ from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QWidget
 
+from app.number_text import percent_text
 from app.ui.theme import Theme
 
 
@@ -36,7 +37,7 @@ class Meter(QWidget):
         share = min(1.0, max(0.0, share))
         if (share, color) != (self._share, self._color):
             self._share, self._color = share, color
-            self.setAccessibleDescription(f"{share:.0%}")
+            self.setAccessibleDescription(percent_text(share))
             self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:

@@ -8,6 +8,7 @@ from PySide6.QtCore import Signal, SignalInstance
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QWidget
 
 from app.chat_view import ModelChoice, ModelState
+from app.number_text import percent_text
 from app.ui.controls import ElidedLabel, TextButton, without_mnemonic
 from app.ui.meter import Meter
 from app.ui.theme import Theme
@@ -80,7 +81,7 @@ class ModelPicker(QWidget):
         else:
             self.button.setText(without_mnemonic(active.label))
         shown = self._most_pressing(active)
-        self._detail.set_full_text(self._describe(shown) if shown else "")
+        self._detail.set_full_text(f"{shown.label} {self._state_of(shown)}" if shown else "")
         self._detail.setVisible(shown is not None)
         self._show_offer(shown)
         moves = shown is not None and (shown.state in _BUSY or shown.is_paused)
@@ -114,8 +115,9 @@ class ModelPicker(QWidget):
         if self._asks is not None:
             self._asks.emit(self._offer_of)
 
-    def _describe(self, choice: ModelChoice) -> str:
-        percent = f"{choice.progress:.0%}".replace("%", " %")
+    def _state_of(self, choice: ModelChoice) -> str:
+        """Where it stands, in words that go on after its name."""
+        percent = percent_text(choice.progress)
         absent = self.tr("not on disk")
         if choice.is_paused:
             absent = self.tr("download paused at {percent}").format(percent=percent)
@@ -130,7 +132,7 @@ class ModelPicker(QWidget):
             ModelState.READY: self.tr("ready"),
             ModelState.FAILED: self.tr("failed"),
         }
-        text = f"{choice.label} {words[choice.state]}"
+        text = words[choice.state]
         return f"{text} · {choice.detail}" if choice.detail else text
 
     def open_menu(self) -> None:
@@ -140,7 +142,8 @@ class ModelPicker(QWidget):
     def _fill_menu(self) -> None:
         self.menu.clear()
         for choice in self._choices:
-            action = self.menu.addAction(without_mnemonic(self._describe(choice)))
+            words = f"{choice.label} · {self._state_of(choice)}"
+            action = self.menu.addAction(without_mnemonic(words))
             if choice.model_id == self._active_id:
                 action.setIcon(self._theme.icon("check", "accent"))
             action.setData(choice.model_id)
@@ -164,7 +167,7 @@ class ModelPicker(QWidget):
                     )
                 )
         loaded = any(choice.state is ModelState.READY for choice in self._choices)
-        free = self.menu.addAction(self.tr("Free GPU memory"))
+        free = self.menu.addAction(self.tr("Free memory"))
         free.setEnabled(loaded)
         free.setToolTip(self.tr("Unload the model; the next question loads it again"))
         free.triggered.connect(self.free_memory_requested)

@@ -7,6 +7,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
 
 from app.chat_view import Status
+from app.number_text import percent_text
 from app.ui import wording
 from app.ui.controls import label, plain_tooltip
 from app.ui.meter import Meter
@@ -134,7 +135,7 @@ class StatusBar(QWidget):
 
     def _what_comes(self, share: float) -> str:
         """How full the context is, and what will happen; more urgent the fuller it is."""
-        percent = f"{min(1.0, share):.0%}"
+        percent = percent_text(min(1.0, share))
         if share >= 1:
             text = self.tr(
                 "What the model can see is full. For a new question the oldest exchanges must be "

@@ -60,11 +60,6 @@ def text_size(size_bytes: int) -> str:
     return f"{amount:.1f} {unit}" if amount < 9.95 else f"{amount:.0f} {unit}"
 
 
-def percent(share: float) -> str:
-    """40 %, as the drawings have it."""
-    return f"{share * 100:.0f} %"
-
-
 def stop_reason(reply: Reply) -> str:
     """Why the reply ended, in words; empty while it runs or after an error."""
     if reply.status in (ReplyStatus.RUNNING, ReplyStatus.FAILED):

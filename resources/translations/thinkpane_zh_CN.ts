@@ -262,8 +262,8 @@
         <translation>正在等待另一个对话的回答</translation>
     </message>
     <message>
-        <source>Loading {model}: {percent}</source>
-        <translation>正在加载 {model}：{percent}</translation>
+        <source>Waiting for {model}</source>
+        <translation>正在等待 {model}</translation>
     </message>
     <message>
         <source>The question alone is longer than the {limit} tokens that the model can see. It is kept; shorten it, or set a longer context.</source>
@@ -1184,8 +1184,8 @@
         <translation>文件会留在原处</translation>
     </message>
     <message>
-        <source>Free GPU memory</source>
-        <translation>释放显存</translation>
+        <source>Free memory</source>
+        <translation>释放内存</translation>
     </message>
     <message>
         <source>Unload the model; the next question loads it again</source>
@@ -1237,10 +1237,6 @@
     <message>
         <source>{done} of {total}</source>
         <translation>{done} / {total}</translation>
-    </message>
-    <message>
-        <source>Loading {model}</source>
-        <translation>正在加载 {model}</translation>
     </message>
     <message>
         <source>{label} is no longer at {path}. Your chats are untouched; put it back, or choose another model.</source>

@@ -373,9 +373,9 @@ def test_a_reply_says_how_far_its_model_is_loaded_and_then_waits_no_more(tmp_pat
     desk.chat.on_submitted("Hello?")
     [exchange_id] = desk.view.exchanges
     [(request, _)] = desk.engine.loads
-    assert desk.view.waits[exchange_id] == ("Loading M1: 0%", 0.0)
+    assert desk.view.waits[exchange_id] == ("Waiting for M1", 0.0)
     desk.models.on_worker_event(LoadAdvanced(request.load_id, LoadProgress("weights", 1, 4)))
-    assert desk.view.waits[exchange_id] == ("Loading M1: 25%", 0.25)
+    assert desk.view.waits[exchange_id] == ("Waiting for M1", 0.25)
     load(desk, scripted_info())
     assert desk.view.waits[exchange_id] == ("", None)
 

@@ -131,7 +131,7 @@ def test_a_chat_is_told_once_that_its_context_is_nearly_full(desk):
     assert "context" not in desk.view.notices, "the meter alone says so"
     filled(desk, 7_400)
     notice = desk.view.notices["context"]
-    assert "90%" in notice.text
+    assert "90 %" in notice.text
     assert actions_of(desk, "context") == ["leave_out_oldest", "show_setting"]
     desk.view.hide_notice("context")
     filled(desk, 7_500)

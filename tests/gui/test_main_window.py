@@ -193,11 +193,11 @@ def test_the_picker_names_the_model_its_progress_and_all_others(window, qtbot):
     picker._fill_menu()
     texts = [action.text() for action in picker.menu.actions() if action.text()]
     assert texts == [
-        "Demo ready",
-        "Qwen3-0.6B downloading 43 % · 3 min left",
-        "SmolLM2 on disk",
+        "Demo · ready",
+        "Qwen3-0.6B · downloading 43 % · 3 min left",
+        "SmolLM2 · on disk",
         "Add a model…",
-        "Free GPU memory",
+        "Free memory",
     ]
     with qtbot.waitSignal(window.model_selected) as told:
         picker.menu.actions()[2].trigger()
@@ -257,7 +257,7 @@ def test_a_model_of_the_user_is_removed_by_the_menu_and_a_missing_one_is_named(w
     )
     picker = window.header.picker
     picker._fill_menu()
-    assert "Mine not found · /x/mine.gguf" in [action.text() for action in picker.menu.actions()]
+    assert "Mine · not found · /x/mine.gguf" in [action.text() for action in picker.menu.actions()]
     assert picker.removals.menuAction() in picker.menu.actions()
     [remove] = picker.removals.actions()
     with qtbot.waitSignal(window.remove_model_requested) as told:

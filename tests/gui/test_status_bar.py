@@ -75,7 +75,7 @@ def test_every_number_is_seen_whole_in_a_wide_window(window):
 @pytest.mark.parametrize(
     ("used", "said"),
     [
-        (100, "10%"),
+        (100, "10 %"),
         (700, "When it is full"),
         (899, "When it is full"),
         (900, "Soon a reply will break off"),

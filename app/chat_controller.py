@@ -245,7 +245,8 @@ class ChatController:
             computed = total - progress.reused_tokens
             self._ports.status.change(prefill_tokens_per_s=round(computed / waited_s, 1))
         if self._is_shown(running):
-            self._show_context(running)
+            if running.context_tokens:
+                self._ports.status.change(context_tokens=running.context_tokens)
             self._view.show_prefill(running.exchange_id, done, total)
 
     def _on_delta(self, running: RunningReply, delta: Delta) -> None:
@@ -259,18 +260,16 @@ class ChatController:
             return
         thinking = delta.channel is Channel.THINKING
         self._set_state(ChatState.THINKING if thinking else ChatState.ANSWERING)
-        self._ports.status.count(decode_tokens_per_s=round(running.decode_tokens_per_s, 1))
         shown = self._is_shown(running)
+        counts: dict[str, float] = {"decode_tokens_per_s": round(running.decode_tokens_per_s, 1)}
+        if shown and running.context_tokens:
+            counts["context_tokens"] = running.context_tokens
+        self._ports.status.count(**counts)
         if shown:
-            self._show_context(running)
             self._view.append_delta(
                 running.exchange_id, delta.channel, delta.text, delta.token_count
             )
         self._watch.on_delta(running, delta, shown=shown)
-
-    def _show_context(self, running: RunningReply) -> None:
-        if running.context_tokens:
-            self._ports.status.count(context_tokens=running.context_tokens)
 
     def _on_failed(self, running: RunningReply, error: EngineError) -> None:
         words = error_text(error)

@@ -255,7 +255,7 @@ class Desk:
         self.later: list[tuple[float, Callable[[], None]]] = []
         self.estimates: list[tuple[Path, str, int]] = []
         self.marker = LoadMarker(self.tmp_path / "loading.json")
-        self.status = StatusBoard(self.view)
+        self.status = StatusBoard(self.view, self.clock)
         self.settings = SettingsController(
             self.view, self.jobs, self.tmp_path / "settings.json", self.profile
         )

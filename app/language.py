@@ -18,6 +18,8 @@ CHINESE = "zh_CN"
 
 _OURS = "thinkpane"
 _OF_QT = "qtbase"
+_SPOKEN = "thinkpane_language"
+"""Property of the application: translators are the application's too."""
 
 
 def translate(context: str, text: str) -> str:
@@ -39,6 +41,12 @@ def language_of_system() -> str:
     chinese = first.language() is QLocale.Language.Chinese
     simplified = first.script() is QLocale.Script.SimplifiedChineseScript
     return CHINESE if chinese and simplified else ENGLISH
+
+
+def spoken() -> str:
+    """The language in use, for what is not a sentence of the program: "en" or "zh_CN"."""
+    app = QCoreApplication.instance()
+    return (app is not None and app.property(_SPOKEN)) or ENGLISH
 
 
 class Language:
@@ -63,6 +71,8 @@ class Language:
             return False
         for translator in self._installed:
             QCoreApplication.removeTranslator(translator)
+        if (app := QCoreApplication.instance()) is not None:
+            app.setProperty(_SPOKEN, wanted)
         self._installed = []
         self.current = wanted
         if wanted != ENGLISH:

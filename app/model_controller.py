@@ -129,6 +129,8 @@ class ModelController:
     def show_again(self) -> None:
         """Show everything to a window that has forgotten it."""
         self.shelf.show()
+        if self.info is not None:
+            self._ports.status.change(model=self.shelf.label(self.active_id))
         self._view.show_capabilities(self._possible(self.active_id))
         self.refresh_estimate()
 

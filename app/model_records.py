@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from app.language import translate
+from app.language import spoken, translate
 from app.settings_file import AddedModel
 from engine.models.model_catalog import CATALOG, catalog_model
 
@@ -19,7 +19,7 @@ DEMO_MODEL_ID = "demo"
 class ModelRecord:
     """A model and where it lies or will lie; `in_catalog` ones can be downloaded, `is_added` ones
     were pointed at by the user and stay where they are. `suggestions` are questions that show it
-    well.
+    well, by language.
     """
 
     model_id: str
@@ -28,7 +28,17 @@ class ModelRecord:
     in_catalog: bool = False
     is_demo: bool = False
     is_added: bool = False
-    suggestions: tuple[str, ...] = ()
+    suggestions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def shown_label(self) -> str:
+        """Its name in the language in use; a model's own name is the same in all."""
+        return translate("Models", "Demo model") if self.is_demo else self.label
+
+    @property
+    def shown_suggestions(self) -> tuple[str, ...]:
+        """Those in the language in use; none: what any model is asked."""
+        return self.suggestions.get(spoken(), ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +62,7 @@ def known_models(
         records.append(
             ModelRecord(
                 DEMO_MODEL_ID,
-                translate("Models", "Demo model"),
+                "Demo model",
                 demo_dir,
                 is_demo=True,
                 suggestions=suggestions,
@@ -64,13 +74,16 @@ def known_models(
     return tuple(records)
 
 
-def _suggestions(path: Path) -> tuple[str, ...]:
+def _suggestions(path: Path) -> dict[str, tuple[str, ...]]:
     """The questions of the app's own file; none where it is damaged."""
     try:
-        prompts = json.loads(path.read_text(encoding="utf-8"))["prompts"]
-        return tuple(str(prompt["question"]) for prompt in prompts)
-    except (OSError, ValueError, KeyError, TypeError):
-        return ()
+        languages = json.loads(path.read_text(encoding="utf-8"))["prompts"]
+        return {
+            language: tuple(str(prompt["question"]) for prompt in prompts)
+            for language, prompts in languages.items()
+        }
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return {}
 
 
 def added_model(path: Path) -> AddedModel:

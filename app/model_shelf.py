@@ -27,7 +27,7 @@ class _Known:
         missing = absent and self.record.is_added
         return ModelChoice(
             self.record.model_id,
-            self.record.label,
+            self.record.shown_label,
             self.state,
             self.progress,
             str(self.record.path) if missing else self.detail,
@@ -35,7 +35,7 @@ class _Known:
             is_added=self.record.is_added,
             is_paused=absent and self.progress > 0,
             is_new=self.is_new,
-            suggestions=self.record.suggestions,
+            suggestions=self.record.shown_suggestions,
         )
 
 
@@ -65,7 +65,7 @@ class ModelShelf:
     def label(self, model_id: str) -> str:
         """Its name for people."""
         record = self.record(model_id)
-        return translate("Models", "the model") if record is None else record.label
+        return translate("Models", "the model") if record is None else record.shown_label
 
     def progress(self, model_id: str) -> float:
         """How far it is downloaded, checked or loaded: 0..1."""

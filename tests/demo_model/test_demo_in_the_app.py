@@ -2,6 +2,7 @@
 
 import json
 
+from app.language import CHINESE, ENGLISH, Language
 from app.model_records import known_models
 from app.paths import resource_dir
 from app.ui.empty_chat import EmptyChat
@@ -10,19 +11,32 @@ from app.ui.theme import Theme
 FOLDER = resource_dir() / "demo_model"
 
 
-def test_the_demo_model_comes_with_its_suggestions(tmp_path):
+def test_the_demo_model_comes_with_its_suggestions_in_the_language_of_the_window(tmp_path, qapp):
     (demo,) = (record for record in known_models(tmp_path, FOLDER, ()) if record.is_demo)
     prompts = json.loads((FOLDER / "suggestions.json").read_text("utf-8"))["prompts"]
-    assert demo.suggestions == tuple(prompt["question"] for prompt in prompts)
-    assert len(demo.suggestions) == 10
+    language = Language(resource_dir() / "translations")
+    shown = {}
+    for name in (ENGLISH, CHINESE, ENGLISH):
+        language.use(name)
+        assert demo.shown_suggestions == tuple(each["question"] for each in prompts[name])
+        assert len(demo.shown_suggestions) == 10
+        shown[name] = demo.shown_label
+    assert shown == {ENGLISH: "Demo model", CHINESE: "演示模型"}
+
+
+def test_the_name_of_any_other_model_is_the_same_in_all_languages(tmp_path):
+    for record in known_models(tmp_path, FOLDER, ()):
+        if not record.is_demo:
+            assert record.shown_label == record.label
+            assert record.shown_suggestions == ()
 
 
 def test_damaged_suggestions_only_leave_the_usual_ones(tmp_path):
     (tmp_path / "config.json").write_text("{}")
-    for text in ("", "[]", '{"prompts": 3}', '{"prompts": [{}]}'):
+    for text in ("", "[]", '{"prompts": 3}', '{"prompts": [{}]}', '{"prompts": {"en": [{}]}}'):
         (tmp_path / "suggestions.json").write_text(text)
         (demo,) = (record for record in known_models(tmp_path, tmp_path, ()) if record.is_demo)
-        assert demo.suggestions == ()
+        assert demo.shown_suggestions == ()
 
 
 def test_an_empty_chat_offers_the_suggestions_of_the_model(qtbot):

@@ -31,8 +31,8 @@ def asked(engine, question, *, history=(), thinks=True):
 
 
 def suggestions():
-    entries = json.loads((FOLDER / "suggestions.json").read_text("utf-8"))["prompts"]
-    return [(entry["question"], entry["answer"]) for entry in entries]
+    languages = json.loads((FOLDER / "suggestions.json").read_text("utf-8"))["prompts"]
+    return [(each["question"], each["answer"]) for found in languages.values() for each in found]
 
 
 def test_the_model_is_a_small_qwen3():
@@ -46,8 +46,8 @@ def test_the_model_is_a_small_qwen3():
     assert (FOLDER / "model.safetensors").stat().st_size <= MAX_WEIGHT_BYTES
 
 
-def test_there_are_ten_different_suggestions():
-    assert len({question for question, _ in suggestions()}) == 10
+def test_there_are_ten_different_suggestions_in_each_language():
+    assert len({question for question, _ in suggestions()}) == 2 * 10
 
 
 @pytest.mark.parametrize(("question", "answer"), suggestions())
@@ -129,7 +129,7 @@ def test_the_suggested_prompts_are_answered_right_when_sampled_as_the_app_does(e
         if reply.answer != expected[conversation.problem.question]
     ]
     # 300 of 300 were right over 30 seeds; one slip in 50 is the most that is let pass.
-    assert len(wrong) <= 1, wrong
+    assert len(wrong) <= 2, wrong
 
 
 @pytest.mark.slow

@@ -16,6 +16,7 @@ from app.chat_view import ChatState, ModelChoice, ModelState, Status
 from app.conversation import Conversation, Exchange, Reply, ReplyStatus
 from app.engine_events import LoadFailed, LoadRequest, ModelLoaded, WorkerEvent
 from app.engine_thread import EngineThread
+from app.language import spoken, translate
 from app.memory_estimate import estimate_memory
 from app.model_records import DEMO_MODEL_ID
 from app.paths import resource_dir
@@ -39,10 +40,10 @@ _STATES = {Channel.THINKING: ChatState.THINKING, Channel.ANSWER: ChatState.ANSWE
 
 def demo_choice() -> ModelChoice:
     """The demo model as the header knows it, with its suggestions."""
-    prompts = json.loads((FOLDER / "suggestions.json").read_text("utf-8"))["prompts"]
+    prompts = json.loads((FOLDER / "suggestions.json").read_text("utf-8"))["prompts"][spoken()]
     return ModelChoice(
         DEMO_MODEL_ID,
-        "Demo model",
+        translate("Models", "Demo model"),
         ModelState.READY,
         is_demo=True,
         suggestions=tuple(prompt["question"] for prompt in prompts),

@@ -106,6 +106,8 @@ SHOTS = (
     Shot("settings-search-light", settings_scenes.scene_settings_search),
     Shot("keys-light", settings_scenes.scene_keys),
     Shot("zh-empty-light", scenes.scene_empty, language=CHINESE),
+    Shot("zh-demo-empty-dark", demo_scenes.scene_demo_empty, "dark", language=CHINESE),
+    Shot("zh-long-paste-light", chat_scenes.scene_long_paste, language=CHINESE),
     Shot("zh-chinese-light", scenes.scene_chinese, language=CHINESE),
     Shot("zh-chinese-dark", scenes.scene_chinese, "dark", language=CHINESE),
     Shot("zh-settings-dark", scenes.scene_settings, "dark", height=1000, language=CHINESE),

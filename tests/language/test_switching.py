@@ -23,6 +23,7 @@ from app.application import Application
 from app.chat_view import Notice
 from app.language import CHINESE, ENGLISH, Language, language_of_system, translate
 from app.language_switch import AGAIN_MS
+from app.model_records import known_models
 from app.paths import resource_dir
 from app.ui.attachment_row import AttachmentRow
 from app.ui.inline_editor import InlineEditor
@@ -293,3 +294,21 @@ def test_switching_to_and_fro_leaves_nothing_behind(runner: Runner) -> None:
         QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
         counts.append(len(application.window.findChildren(QObject)))
     assert max(counts) - min(counts) < 5, counts
+
+
+def test_the_demo_model_and_what_it_is_asked_follow_the_language(
+    runner: Runner, tmp_path: Path
+) -> None:
+    records = known_models(tmp_path / "models", resource_dir() / "demo_model", ())
+    demo = tuple(record for record in records if record.is_demo)
+    application = runner.start(reply_of_texts("", ANSWER), models=demo)
+    window = application.window
+    runner.wait(lambda: application._status.status.model == "Demo model")
+    english = [button.text() for button in window.empty.buttons]
+    assert english[0] == "What is 47 × 86?"
+    switch(runner, application, CHINESE)
+    assert window.empty.buttons[0].text() == "47乘86等于多少？"
+    assert window.empty._title.text() == "演示模型"
+    assert application._status.status.model == "演示模型"
+    switch(runner, application, ENGLISH)
+    assert [button.text() for button in window.empty.buttons] == english

@@ -225,6 +225,7 @@ class ChatController:
             base,
             self._ports.engine.generate(request),
             self._ports.clock(),
+            is_drawn=request.sampling.temperature > 0.0,
         )
         if base.thinking_enabled is not waiting.base.thinking_enabled:
             self._save_reply(waiting.conversation_id, waiting.exchange_id, base)

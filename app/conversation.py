@@ -38,9 +38,12 @@ class Reply:
     answer_tokens: int = 0
     prompt_tokens: int = 0
     seed: int = 0
+    """NO_SEED for one whose every token was the likeliest."""
     prefill_tokens_per_s: float = 0.0
     decode_tokens_per_s: float = 0.0
 
+
+NO_SEED = -1
 
 EDITED = "edited"
 """The finish reason of a reply that the user has changed."""

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from app.conversation import Reply, ReplyStatus
+from app.conversation import NO_SEED, Reply, ReplyStatus
 from app.conversation_archive import ArchivedChat, ArchivedExchange
 from app.conversation_rows import LATEST_TIME
 
@@ -170,7 +170,8 @@ class _Node:
                 sound, expected = isinstance(value, bool), "true or false"
             case int():
                 whole = isinstance(value, int) and not isinstance(value, bool)
-                sound = whole and 0 <= value <= _MAX_WHOLE  # type: ignore[operator]
+                low = NO_SEED if name == "seed" else 0
+                sound = whole and low <= value <= _MAX_WHOLE  # type: ignore[operator]
                 expected = "a whole number"
             case float():
                 number = isinstance(value, int | float) and not isinstance(value, bool)

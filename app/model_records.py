@@ -8,11 +8,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from app.language import spoken, translate
+from app.language import QT_TRANSLATE_NOOP, spoken, translate
 from app.settings_file import AddedModel
 from engine.models.model_catalog import CATALOG, catalog_model
 
 DEMO_MODEL_ID = "demo"
+DEMO_LABEL = QT_TRANSLATE_NOOP("Models", "Demo model")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class ModelRecord:
     @property
     def shown_label(self) -> str:
         """Its name in the language in use; a model's own name is the same in all."""
-        return translate("Models", "Demo model") if self.is_demo else self.label
+        return translate("Models", DEMO_LABEL) if self.is_demo else self.label
 
     @property
     def shown_suggestions(self) -> tuple[str, ...]:
@@ -62,7 +63,7 @@ def known_models(
         records.append(
             ModelRecord(
                 DEMO_MODEL_ID,
-                "Demo model",
+                DEMO_LABEL,
                 demo_dir,
                 is_demo=True,
                 suggestions=suggestions,

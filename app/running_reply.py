@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from app.conversation import Reply, ReplyStatus, StreamedText, joined
+from app.conversation import NO_SEED, Reply, ReplyStatus, StreamedText, joined
 from app.loop_guard import LoopGuard
 from engine.api import Channel, Delta, FinishReason, GenerationControl, GenerationStats
 
@@ -30,6 +30,8 @@ class RunningReply:
     base: Reply
     control: GenerationControl
     started_at: float
+    is_drawn: bool = True
+    """False at temperature 0: no token is drawn, so that no seed repeats or changes anything."""
     stopping: bool = False
     first_at: float | None = None
     last_at: float = 0.0
@@ -113,7 +115,7 @@ class RunningReply:
             thinking_tokens=thinking_tokens,
             answer_tokens=answer_tokens,
             prompt_tokens=max(0, stats.context_tokens - thinking_tokens - answer_tokens),
-            seed=stats.seed,
+            seed=stats.seed if self.is_drawn else NO_SEED,
             prefill_tokens_per_s=stats.prefill_tokens_per_s,
             decode_tokens_per_s=stats.decode_tokens_per_s,
         )

@@ -18,6 +18,10 @@ def warnings(settings: Settings, *, can_think: bool = True) -> dict[str, str]:
             "Settings",
             "At temperature 0 a thinking model tends to repeat itself without end; 0.6 is advised.",
         )
+    if settings.temperature == 0.0 and settings.seed is not None:
+        texts["seed"] = QT_TRANSLATE_NOOP(
+            "Settings", "At temperature 0 nothing is drawn, so the seed changes nothing."
+        )
     budget, longest = settings.thinking_budget_tokens, settings.max_new_tokens
     if thinks and longest is not None and (budget or 0) >= longest:
         texts["max_new_tokens"] = QT_TRANSLATE_NOOP(

@@ -8,7 +8,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtGui import QFontMetricsF
 from PySide6.QtWidgets import QAbstractButton, QWidget
 
-from app.conversation import Reply, ReplyStatus, can_continue, has_room
+from app.conversation import NO_SEED, Reply, ReplyStatus, can_continue, has_room
 from app.ui import wording
 from app.ui.answer_body import AnswerBody
 from app.ui.controls import ElidedLabel, IconButton, TextButton, copy_to_clipboard, label
@@ -68,6 +68,8 @@ class AnswerPane(QWidget):
         self.body.height_changed.connect(self.height_changed)
         self._failure = label("", "failure", self)
         self._failure.setWordWrap(True)
+        self._nothing = label("", "quiet", self)
+        self._nothing.setWordWrap(True)
         self._retry = TextButton(self.tr("Try again"), "plain", self)
         self._retry.clicked.connect(self.regenerate_requested)
         self._build_actions()
@@ -120,6 +122,11 @@ class AnswerPane(QWidget):
         return "" if self._waiting.isHidden() else self._waiting.text()
 
     @property
+    def nothing_text(self) -> str:
+        """What stands in the place of an answer that never came; empty otherwise."""
+        return "" if self._nothing.isHidden() else self._nothing.text()
+
+    @property
     def reason_text(self) -> str:
         """Why the reply ended, in words."""
         return self._reason.text()
@@ -155,6 +162,8 @@ class AnswerPane(QWidget):
             self._show_counts(reply)
         self._failure.setVisible(failed)
         self._retry.setVisible(failed)
+        self._nothing.setText(wording.no_answer(reply) if reply else "")
+        self._nothing.setVisible(bool(self._nothing.text()))
         if reply is not None and failed:
             self._failure.setText(
                 reply.error_text or self.tr("The answer failed for an unknown reason.")
@@ -196,8 +205,10 @@ class AnswerPane(QWidget):
         self._info.set_full_text(" · ".join(parts))
 
     def _show_seed(self, reply: Reply | None) -> None:
-        """A reply that the engine ended has a seed; one that was cut otherwise has none to tell."""
-        known = reply is not None and bool(reply.finish_reason)
+        """A reply that the engine ended has a seed, unless no token was drawn; one that was cut
+        otherwise has none to tell.
+        """
+        known = reply is not None and bool(reply.finish_reason) and reply.seed != NO_SEED
         self._seed_value = reply.seed if reply is not None else 0
         self._seed.setText(self.tr("Seed {seed}").format(seed=self._seed_value))
         self._seed.setVisible(known)
@@ -262,6 +273,10 @@ class AnswerPane(QWidget):
         height = self.body.arrange(text_width)
         self.body.setGeometry(left, top, text_width, height)
         top += height + (metrics.gap_xs if height else 0)
+        if not self._nothing.isHidden():
+            height = self._nothing.heightForWidth(text_width)
+            self._nothing.setGeometry(left, top, text_width, height)
+            top += height + metrics.gap_s
         if not self._failure.isHidden():
             height = self._failure.heightForWidth(text_width)
             self._failure.setGeometry(left, top, text_width, height)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.conversation import EDITED, Reply, ReplyStatus
+from app.conversation import CONTEXT_FULL, EDITED, MAX_NEW_TOKENS, Reply, ReplyStatus
 from app.language import translate
 
 
@@ -58,6 +58,19 @@ def text_size(size_bytes: int) -> str:
         return translate("Wording", "{count} bytes").format(count=size_bytes)
     amount, unit = (size_bytes / 1e3, "KB") if size_bytes < 999_500 else (size_bytes / 1e6, "MB")
     return f"{amount:.1f} {unit}" if amount < 9.95 else f"{amount:.0f} {unit}"
+
+
+def no_answer(reply: Reply) -> str:
+    """What stands in the place of an ended reply's answer; empty where it has one, or failed."""
+    if reply.status in (ReplyStatus.RUNNING, ReplyStatus.FAILED) or reply.answer.strip():
+        return ""
+    if reply.status is not ReplyStatus.DONE:
+        return translate("Wording", "No answer yet: it was cut before it began.")
+    if reply.finish_reason in (MAX_NEW_TOKENS, CONTEXT_FULL):
+        return translate("Wording", "No answer: the thinking took all the tokens there were.")
+    if reply.thinking.strip():
+        return translate("Wording", "No answer: the model ended after its thinking.")
+    return translate("Wording", "No answer: the model ended at once.")
 
 
 def stop_reason(reply: Reply) -> str:

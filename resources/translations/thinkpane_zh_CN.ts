@@ -1537,6 +1537,10 @@
         <translation>温度为 0 时，思考型模型容易无休止地重复；建议 0.6。</translation>
     </message>
     <message>
+        <source>At temperature 0 nothing is drawn, so the seed changes nothing.</source>
+        <translation>温度为 0 时不作随机抽取，种子不起作用。</translation>
+    </message>
+    <message>
         <source>The longest reply is not longer than the thinking budget, so the answer may be cut before it begins.</source>
         <translation>最长回复不超过思考预算，回答可能还没开始就被截断。</translation>
     </message>
@@ -2836,6 +2840,22 @@
     <message>
         <source>{count} bytes</source>
         <translation>{count} 字节</translation>
+    </message>
+    <message>
+        <source>No answer yet: it was cut before it began.</source>
+        <translation>还没有回答：在开始之前就中断了。</translation>
+    </message>
+    <message>
+        <source>No answer: the thinking took all the tokens there were.</source>
+        <translation>没有回答：思考用尽了可用的 token。</translation>
+    </message>
+    <message>
+        <source>No answer: the model ended after its thinking.</source>
+        <translation>没有回答：模型思考之后就结束了。</translation>
+    </message>
+    <message>
+        <source>No answer: the model ended at once.</source>
+        <translation>没有回答：模型立即结束了。</translation>
     </message>
     <message>
         <source>interrupted when the app ended</source>

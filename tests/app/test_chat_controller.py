@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.chat_view import ChatState
-from app.conversation import ReplyStatus, StreamedText, joined
+from app.conversation import NO_SEED, ReplyStatus, StreamedText, joined
 from app.engine_events import LoadAdvanced, LoadFailed, ModelLoaded
 from app.settings import Settings, with_value
 from app.settings_file import Profile
@@ -366,6 +366,16 @@ def test_a_thinking_reply_is_continued_as_one_by_a_model_that_cannot_think(desk)
     assert desk.request.thinking.enabled
     assert desk.request.prefix is not None
     assert desk.request.prefix.thinking == "Hm, so"
+
+
+def test_a_reply_at_temperature_0_has_no_seed(desk):
+    assert desk.ask("One?").reply.seed == 7
+    settings = with_value(desk.settings.settings, "temperature", 0.0)
+    desk.settings.on_settings_changed(settings)
+    exchange = desk.ask("Two?")
+    assert exchange.reply.seed == NO_SEED
+    stored = desk.store.conversation(desk.chats.shown_id).exchanges[-1]
+    assert stored.reply.seed == NO_SEED
 
 
 def test_a_reply_says_how_far_its_model_is_loaded_and_then_waits_no_more(tmp_path):

@@ -140,7 +140,7 @@ replies = st.builds(
     texts,
     thinking_enabled=st.booleans(),
     thinking_s=numbers,
-    seed=st.integers(0, 2**63 - 1),
+    seed=st.integers(-1, 2**63 - 1),
 )
 exchanges = st.builds(
     ArchivedExchange,
@@ -224,6 +224,7 @@ def changed(path: str, value: object) -> bytes:
         (changed("chats.0.exchanges.0.replies", None), BadValue),
         (changed("chats.0.exchanges.0.replies.0.status", "excellent"), BadValue),
         (changed("chats.0.exchanges.0.replies.0.seed", 2**63), BadValue),
+        (changed("chats.0.exchanges.0.replies.0.seed", -2), BadValue),
         (changed("chats.0.exchanges.0.replies.0.seed", 1.5), BadValue),
         (changed("chats.0.exchanges.0.replies.0.answer", 1), BadValue),
         (changed("chats.0.exchanges.0.replies.0.thinking_s", True), BadValue),

@@ -89,6 +89,8 @@ def test_section_defaults_follow_the_mode():
         ({}, set()),
         ({"temperature": 0}, {"temperature"}),
         ({"thinking_enabled": False, "temperature": 0}, set()),
+        ({"thinking_enabled": False, "temperature": 0, "seed": 0}, {"seed"}),
+        ({"seed": 7}, set()),
         ({"thinking_budget_tokens": 500, "max_new_tokens": 500}, {"max_new_tokens"}),
         ({"thinking_budget_tokens": 400, "max_new_tokens": 500}, set()),
         ({"context_tokens": 40_960}, {"context_tokens"}),

@@ -7,7 +7,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QApplication
 
 from app.chat_view import ChatState
-from app.conversation import Exchange, ReplyStatus
+from app.conversation import NO_SEED, Exchange, ReplyStatus
 from app.settings import WindowState
 from engine.api import Channel
 from tests.gui import scenes
@@ -394,6 +394,44 @@ def test_a_reply_that_the_engine_did_not_end_has_no_seed_to_tell(window):
     cut = scenes.exchange(status=ReplyStatus.INTERRUPTED, finish_reason="")
     scenes.show_chat(window, cut)
     assert not window.transcript.exchange_widget("e1").answer.action("seed").isVisible()
+
+
+def test_a_reply_without_a_draw_has_no_seed_to_tell(window):
+    scenes.show_chat(window, scenes.exchange(seed=NO_SEED))
+    assert not window.transcript.exchange_widget("e1").answer.action("seed").isVisible()
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({}, "No answer: the model ended after its thinking."),
+        ({"thinking": ""}, "No answer: the model ended at once."),
+        ({"answer": " \n"}, "No answer: the model ended after its thinking."),
+        ({"finish_reason": "max_new_tokens"}, "No answer: the thinking took all the tokens"),
+        ({"finish_reason": "context_full"}, "No answer: the thinking took all the tokens"),
+        ({"status": ReplyStatus.STOPPED}, "No answer yet: it was cut before it began."),
+        ({"status": ReplyStatus.INTERRUPTED}, "No answer yet: it was cut before it began."),
+    ],
+)
+def test_where_no_answer_came_that_is_said_in_its_place(window, changes, words):
+    scenes.show_chat(window, scenes.exchange(**{"answer": "", **changes}))
+    flush(window)
+    answer = window.transcript.exchange_widget("e1").answer
+    assert answer.nothing_text.startswith(words)
+    said = answer._nothing.geometry()
+    assert answer._title.geometry().bottom() < said.top()
+    assert said.bottom() < answer.action("regenerate").geometry().top()
+
+
+def test_nothing_is_said_of_an_answer_that_is_there_comes_or_failed(window):
+    answer = {"thinking": "Hm.", "answer": ""}
+    for shown in (
+        scenes.exchange(),
+        scenes.exchange(status=ReplyStatus.RUNNING, **answer),
+        scenes.exchange(status=ReplyStatus.FAILED, error_text="It failed.", **answer),
+    ):
+        scenes.show_chat(window, shown)
+        assert window.transcript.exchange_widget("e1").answer.nothing_text == ""
 
 
 def test_an_edited_question_shows_its_earlier_wordings_by_arrows(window, qtbot):

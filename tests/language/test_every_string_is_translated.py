@@ -30,6 +30,7 @@ SPOKEN_TO_PROGRAMS = {
     "app/conversation_json.py": "what an import expected, for the log; people are told the place",
     "app/conversation_schema.py": "SQL",
     "app/conversation_index.py": "SQL",
+    "app/ui/warm_up.py": "is drawn where nobody sees it",
 }
 SAID_TO_MODELS = {QUESTION}
 TAKES_NO_WORDS = {

@@ -17,7 +17,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 
 from app.attachments import Attachments
-from app.background import GuiCalls, JobRunner
+from app.background import Deadline, GuiCalls, JobRunner
 from app.chat_controller import ChatController, ChatPorts
 from app.chat_files import ChatFiles
 from app.chat_view import Notice
@@ -72,7 +72,7 @@ MAX_RESTARTS = 2
 """A GPU that is lost again after this many restarts needs more than another one."""
 
 _OnModels = Callable[[tuple[ModelRecord, ...], ModelsOnDisk], None]
-_ENGINE_END_S = 2.0
+_END_S = 2.0
 _STORE_END_S = 5.0
 
 
@@ -91,8 +91,7 @@ class StartOptions:
 class Application(QObject):
     """The running app; lives in the GUI thread.
 
-    `relaunch(chat_id, restarts)` replaces the process after the user chose to restart, and
-    `leave(exit_code)` ends the event loop at the end.
+    `relaunch(chat_id, restarts)` replaces the process, `leave(exit_code)` ends the event loop.
     """
 
     def __init__(
@@ -381,14 +380,15 @@ class Application(QObject):
         self._timer.stop()
         self.settings.set_window(self.window.window_state())
         self.settings.set_shown_chat(self.shown_chat_id)
-        engine_ended = self.engine.shutdown(_ENGINE_END_S)
+        deadline = Deadline(_END_S)
+        engine_ended = self.engine.shutdown(deadline.left_s)
         self.chat.close()
-        downloads_ended = self.wizard.shutdown(_ENGINE_END_S)
+        downloads_ended = self.wizard.shutdown(deadline.left_s)
+        self._jobs.close(deadline.left_s)
+        self._drawn_by.close()
+        self._drawing.close(deadline.left_s)
         self.chats.close()
         stored = self._store.close(_STORE_END_S)
-        self._jobs.close(_ENGINE_END_S)
-        self._drawn_by.close()
-        self._drawing.close(_ENGINE_END_S)
         self._calls.close()
         self.settings.save_now()
         exit_code = 0 if stored else 1

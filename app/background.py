@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import queue
 import threading
+import time
 from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
@@ -14,6 +15,25 @@ from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
+
+
+class Deadline:
+    """The time that several threads have to end in, together; each gets a moment at least."""
+
+    def __init__(
+        self,
+        seconds: float,
+        least_s: float = 0.2,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._clock = clock
+        self._least_s = least_s
+        self._end_s = clock() + seconds
+
+    @property
+    def left_s(self) -> float:
+        """What the next one may take."""
+        return max(self._least_s, self._end_s - self._clock())
 
 
 class GuiCalls(QObject):

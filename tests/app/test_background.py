@@ -7,7 +7,8 @@ import threading
 import pytest
 from pytestqt.qtbot import QtBot
 
-from app.background import GuiCalls, JobRunner
+from app.background import Deadline, GuiCalls, JobRunner
+from tests.app.fakes import Clock
 
 
 def test_calls_posted_from_another_thread_run_on_the_gui_thread_in_order(qtbot: QtBot):
@@ -71,3 +72,13 @@ def test_closing_waits_for_the_running_job_and_drops_the_rest(qtbot: QtBot, queu
     threading.Timer(0.05, release.set).start()
     jobs.close(20.0)
     assert done == ["first"]
+
+
+def test_threads_that_end_one_after_the_other_share_one_time_and_each_has_a_moment():
+    clock = Clock()
+    deadline = Deadline(2.0, least_s=0.2, clock=clock)
+    assert deadline.left_s == pytest.approx(2.0)
+    clock.now += 1.5  # the first one hung for a while
+    assert deadline.left_s == pytest.approx(0.5)
+    clock.now += 5.0
+    assert deadline.left_s == 0.2

@@ -188,7 +188,7 @@ class ThinkingPane(QWidget):
     def show_total(self, seconds: float, token_count: int) -> None:
         """Say how long it thought."""
         self._answer_now.hide()
-        if token_count == 0 and not self._stream.text.strip():
+        if not self._stream.text.strip():  # its tags and newlines are tokens, too
             self._title.setText(self.tr("Thinking"))
             self._counter.set_full_text("")
         else:

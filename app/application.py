@@ -171,9 +171,7 @@ class Application(QObject):
         app_actions = AppActions(
             self.restart, self._copy_details, self.open_wizard, self._on_resume_download
         )
-        chat_actions = ChatActions(
-            self.chat, self.edits, self.room, view.reveal_setting, self.attachments.on_put_back
-        )
+        chat_actions = ChatActions(self.chat, self.edits, self.room, self.attachments, view)
         self._actions = NoticeActions(self.models, chat_actions, self.settings, app_actions)
         self.wizard = WizardHost(
             self.window,

@@ -228,6 +228,10 @@ class ChatView(Protocol):
         """Add streamed text to one pane of the running reply."""
         ...
 
+    def show_hit(self, exchange_id: str) -> None:
+        """Bring what is searched for in that exchange into view."""
+        ...
+
     def show_prefill(self, exchange_id: str, done_tokens: int, total_tokens: int) -> None:
         """Show how much of the prompt has been read."""
         ...

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from app.conversation_rows import text_of
 from app.conversation_search import holds, snippet_of
+from app.language import translate
 
 logger = logging.getLogger(__name__)
 
@@ -33,6 +34,8 @@ class _Indexed:
 
     table: str
     columns: tuple[str, ...]
+    hidden: str
+    """SQL: whether the row t, of the exchange e, is of a version that is not shown."""
 
     @property
     def index(self) -> str:
@@ -67,7 +70,27 @@ class _Indexed:
         )
 
 
-_INDEXED = (_Indexed("exchange", ("question",)), _Indexed("reply", ("thinking", "answer")))
+_INDEXED = (
+    _Indexed("exchange", ("question",), "e.branch != ''"),
+    _Indexed(
+        "reply",
+        ("thinking", "answer"),
+        "e.branch != '' OR e.chosen != (SELECT COUNT(*) FROM reply o "
+        "WHERE o.exchange_id = t.exchange_id AND o.sequence < t.sequence)",
+    ),
+)
+
+_AFTER_ALL = 1 << 62
+"""More than any sequence."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A row that holds a word, and whether it is of a version that is not shown."""
+
+    table: str
+    sequence: int
+    is_hidden: bool
 
 
 def has_full_text(db: sqlite3.Connection) -> bool:
@@ -163,9 +186,9 @@ class ConversationIndex:
                 self._db.execute(f"INSERT INTO {each.index} ({each.index}) VALUES ('optimize')")
 
     def find(self, words: tuple[str, ...]) -> dict[str, str]:
-        """Ids of the chats that hold every word somewhere (title, question, answer or thinking of
-        what is not hidden by an edit), each with a line around a place of it; "" where only the
-        title holds them.
+        """Ids of the chats that hold every word somewhere (title, question, answer or thinking, of
+        versions that are not shown too), each with a line around a place of it, one that is shown
+        if there is one; "" where only the title holds them.
         """
         try:
             return self._find(words)
@@ -178,15 +201,15 @@ class ConversationIndex:
 
     def _find(self, words: tuple[str, ...]) -> dict[str, str]:
         titled: set[str] | None = None
-        places: dict[str, tuple[str, int]] = {}
+        places: dict[str, _Place] = {}
         for word in words:
             found = self._places(word)
             ids = found.keys() | self._titles(word)
             titled = ids if titled is None else titled & ids
             for chat, place in found.items():
-                places.setdefault(chat, place)
+                places[chat] = min(place, places.get(chat, place), key=lambda each: each.is_hidden)
         return {
-            chat: self._snippet(words, *places[chat]) if chat in places else ""
+            chat: self._snippet(words, places[chat]) if chat in places else ""
             for chat in titled or ()
         }
 
@@ -196,9 +219,11 @@ class ConversationIndex:
         )
         return {row[0] for row in rows}
 
-    def _places(self, word: str) -> dict[str, tuple[str, int]]:
-        """By chat: the table and row of the first place, a question before an answer."""
-        places: dict[str, tuple[int, str, int]] = {}
+    def _places(self, word: str) -> dict[str, _Place]:
+        """By chat: the first place, what is shown before what is not, a question before an
+        answer.
+        """
+        places: dict[str, tuple[int, _Place]] = {}
         through_index = self._usable and len(word) >= SHORTEST_INDEXED
         for each in _INDEXED:
             source = f"{each.table} t"
@@ -209,17 +234,37 @@ class ConversationIndex:
             exchange = "id" if each.table == "exchange" else "exchange_id"
             rows = self._db.execute(
                 # SQLite takes the other columns from the row that has the least.
-                f"SELECT e.conversation_id, MIN(e.sequence), t.sequence FROM {source} "
-                f"JOIN exchange e ON e.id = t.{exchange} "
-                f"WHERE ({condition}) AND e.branch = '' GROUP BY e.conversation_id",
+                f"SELECT e.conversation_id, MIN(({each.hidden}) * {_AFTER_ALL} + e.sequence), "
+                f"t.sequence FROM {source} JOIN exchange e ON e.id = t.{exchange} "
+                f"WHERE ({condition}) GROUP BY e.conversation_id",
                 {"word": word, "trigrams": _trigrams(word)},
             )
             for chat, at, sequence in rows:
                 if chat not in places or at < places[chat][0]:
-                    places[chat] = (at, each.table, sequence)
-        return {chat: (table, sequence) for chat, (_, table, sequence) in places.items()}
+                    places[chat] = (at, _Place(each.table, sequence, at >= _AFTER_ALL))
+        return {chat: place for chat, (_, place) in places.items()}
 
-    def _snippet(self, words: tuple[str, ...], table: str, sequence: int) -> str:
+    def hidden_in(self, conversation_id: str, words: tuple[str, ...]) -> list[tuple[str, str]]:
+        """Id and branch of the exchanges of a chat that an edit hides and that hold a word."""
+        found: dict[tuple[str, str], None] = {}
+        for word in words:
+            rows = self._db.execute(
+                "SELECT e.id, e.branch FROM exchange e WHERE e.conversation_id = :chat AND "
+                "e.branch != '' AND (holds(CAST(e.question AS BLOB), :word) OR EXISTS (SELECT 1 "
+                "FROM reply r WHERE r.exchange_id = e.id AND (holds(CAST(r.answer AS BLOB), :word) "
+                "OR holds(CAST(r.thinking AS BLOB), :word)))) ORDER BY e.sequence",
+                {"chat": conversation_id, "word": word},
+            )
+            found |= {(row[0], row[1]): None for row in rows}
+        return list(found)
+
+    def _snippet(self, words: tuple[str, ...], place: _Place) -> str:
+        line = self._line(words, place.table, place.sequence)
+        if not place.is_hidden:
+            return line
+        return translate("Chats", "Another version: {text}").format(text=line)
+
+    def _line(self, words: tuple[str, ...], table: str, sequence: int) -> str:
         if table == "exchange":
             query = "SELECT question, '' FROM exchange WHERE sequence = ?"
         else:

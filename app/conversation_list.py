@@ -85,6 +85,11 @@ class ConversationList:
         return self._open[self._shown_id]
 
     @property
+    def search(self) -> str:
+        """What is searched for; "" for nothing."""
+        return self._search
+
+    @property
     def shown_id(self) -> str:
         """Its id."""
         return self._shown_id

@@ -178,6 +178,29 @@ class ConversationStore:
             if len(branches) > 1 and "" in branches
         }
 
+    def hidden_versions(self, conversation_id: str, search: str) -> list[tuple[str, int]]:
+        """Where words stand in what an edit hides: shown exchanges, and which of its wordings leads
+        there.
+        """
+        branches: dict[str, str] = dict(
+            self._db.execute(
+                "SELECT id, branch FROM exchange WHERE conversation_id = ?", (conversation_id,)
+            )
+        )
+        edited = {id_.partition("@")[2]: id_.partition("@")[0] for id_ in branches if "@" in id_}
+        versions = self._question_versions(conversation_id)
+        found: dict[tuple[str, int], None] = {}
+        for _, branch in self._index.hidden_in(conversation_id, words_of(search)):
+            # An edit may lie in what another one hides: out to the one that is shown.
+            for _ in range(len(edited)):
+                exchange_id = edited.get(branch, "")
+                if not branches.get(exchange_id):
+                    break
+                branch = branches[exchange_id]
+            if branch in versions.get(exchange_id, ()):
+                found[exchange_id, versions[exchange_id].index(branch)] = None
+        return list(found)
+
     def draft_conversation(self) -> Conversation | None:
         """The chat that has a draft and no question yet, if there is one."""
         row = self._db.execute(

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from app.attachments import Attachments
 from app.chat_controller import ChatController
-from app.chat_view import ModelState
+from app.chat_view import ChatView, ModelState
 from app.context_room import ContextRoom
 from app.exchange_edits import ExchangeEdits
 from app.model_controller import ModelController
@@ -34,9 +35,8 @@ class ChatActions:
     chat: ChatController
     edits: ExchangeEdits
     room: ContextRoom
-    reveal_setting: Callable[[str], None]
-    put_back: Callable[[str], None]
-    """Takes a text that was taken out of a question in again."""
+    attachments: Attachments
+    view: ChatView
 
 
 class NoticeActions:
@@ -56,10 +56,13 @@ class NoticeActions:
             ("undo_edit", 3): chat.edits.on_undo_edit,
             ("raise_presence", 2): chat.edits.on_raise_presence,
             ("resume_download", 1): app.resume_download,
-            ("show_setting", 1): chat.reveal_setting,
-            ("put_back", 1): chat.put_back,
+            ("show_setting", 1): chat.view.reveal_setting,
+            ("put_back", 1): chat.attachments.on_put_back,
+            ("show_reply", 2): lambda id_, index: self._show_version(id_, index, is_reply=True),
+            ("show_question", 2): lambda id_, index: self._show_version(id_, index),
         }
         self._take_back = chat.room.on_take_back
+        self._view = chat.view
         self._plain: dict[str, Callable[[], None]] = {
             "retry": self._retry,
             "restart": app.restart,
@@ -84,6 +87,14 @@ class NoticeActions:
             self._take_back(*arguments)
         elif not arguments and name in self._plain:
             self._plain[name]()
+
+    def _show_version(self, exchange_id: str, index: str, *, is_reply: bool = False) -> None:
+        """Show the version in which something was found, and bring it into view."""
+        if is_reply:
+            self._edits.on_reply_chosen(exchange_id, int(index))
+        else:
+            self._edits.on_question_chosen(exchange_id, int(index))
+        self._view.show_hit(exchange_id)
 
     def _retry(self) -> None:
         if self._models.state(self._models.active_id) is ModelState.FAILED:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from app.found_versions import FoundVersions
+
 if TYPE_CHECKING:
     from app.application import Application
 
@@ -11,6 +13,7 @@ if TYPE_CHECKING:
 def connect_window(application: Application) -> None:
     """Connect every signal of `app.ui.intentions` that a controller answers."""
     window, chat, edits = application.window, application.chat, application.edits
+    FoundVersions(window, application.chats)  # held by the chats, which tell it what is shown
     chats, models, presets = application.chats, application.models, application.presets
     window.submitted.connect(application.attachments.on_submitted)
     window.files_dropped.connect(application.attachments.on_files_dropped)

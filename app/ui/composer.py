@@ -268,6 +268,11 @@ class Composer(QFrame):
         self.edit.moveCursor(self.edit.textCursor().MoveOperation.End)
         self._draft_timer.stop()
 
+    def take_suggestion(self, text: str) -> None:
+        """Put a suggested question in, to be changed or sent."""
+        self.set_text(text)
+        self.setFocus()
+
     def show_draft(self, chat_id: str, draft: str) -> None:
         """Put the draft of a chat in; words that were typed just now and not told yet stay."""
         typed = self.text if self._draft_timer.isActive() else ""

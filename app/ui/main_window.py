@@ -133,10 +133,10 @@ class MainWindow(Intentions):
             for name in names.split():
                 getattr(part, name).connect(getattr(self, name))
         composer.thinking_toggled.connect(self._on_thinking_enabled)
-        composer.kept_back.connect(self._on_kept_back)
+        composer.kept_back.connect(lambda: self.show_notice(kept_back_notice()))
         transcript.seed_chosen.connect(self._on_seed)
         transcript.arranged.connect(lambda: show_opened_editor(transcript, self.theme.metrics))
-        self.empty.suggestion_chosen.connect(self._on_suggestion)
+        self.empty.suggestion_chosen.connect(composer.take_suggestion)
         self.settings_panel.settings_changed.connect(self._on_settings)
         self.settings_panel.keys_requested.connect(lambda: show_keys(self))
         self.header.list_button.clicked.connect(lambda: self.panels.toggle("left"))
@@ -190,6 +190,10 @@ class MainWindow(Intentions):
         """Add streamed text."""
         self.transcript.append_delta(exchange_id, channel, text, token_count)
         self._spoken.take(channel, text)
+
+    def show_hit(self, exchange_id: str) -> None:
+        """Bring what is searched for in that exchange into view."""
+        self.marks.go_to(exchange_id)
 
     def show_prefill(self, exchange_id: str, done_tokens: int, total_tokens: int) -> None:
         """Show how much of the prompt has been read."""
@@ -336,10 +340,6 @@ class MainWindow(Intentions):
         self.composer.flush_draft()
         self.panels.close_overlays()
 
-    def _on_suggestion(self, text: str) -> None:
-        self.composer.set_text(text)
-        self.composer.setFocus()
-
     def _on_settings(self, settings: object) -> None:
         if isinstance(settings, Settings):
             self.change_settings(settings)
@@ -358,9 +358,6 @@ class MainWindow(Intentions):
         """Show other settings, and ask for them."""
         self.show_settings(settings)
         self.settings_changed.emit(settings)
-
-    def _on_kept_back(self) -> None:
-        self.show_notice(kept_back_notice())
 
     def on_escape(self) -> None:
         """Close what lies over the chat, else stop the reply."""

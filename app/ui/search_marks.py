@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import QObject, QTimer
 from PySide6.QtGui import QTextCursor
 from PySide6.QtWidgets import QTextEdit
+from shiboken6 import isValid
 
 from app.conversation import Exchange
 from app.conversation_search import places_of
@@ -29,6 +30,8 @@ MAX_MARKS = 500
 
 _SEEN = "searched_for"
 
+_Mark = tuple[QTextEdit, QTextEdit.ExtraSelection]
+
 
 class SearchMarks(QObject):
     """Marks the words in every text that is built, now and when it changes."""
@@ -40,6 +43,8 @@ class SearchMarks(QObject):
         self._words: tuple[str, ...] = ()
         self._wanted = ""
         self._current = ""
+        self._at = 0
+        self._shown: QTextEdit | None = None
         self._going = False
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
@@ -78,26 +83,52 @@ class SearchMarks(QObject):
         self._current = ""
         return self.step(1)
 
+    def go_to(self, exchange_id: str) -> None:
+        """Bring the first place of that exchange into view, if it holds a word."""
+        if any(e.exchange_id == exchange_id and self._is_in(e) for e in self._exchanges):
+            self._want(exchange_id, 0)
+
     def step(self, by: int) -> bool:
-        """Go to the next (1) or the previous (-1) exchange that holds a word, round and round."""
+        """Go to the next (1) or the previous (-1) place that holds a word, round and round."""
         if not self._words:
             return False
-        held = [e.exchange_id for e in self._transcript.exchanges if self._is_in(e)]
+        held = [e.exchange_id for e in self._exchanges if self._is_in(e)]
         if not held:
             return False
-        at = held.index(self._current) + by if self._current in held else min(0, by)
-        self._current = self._wanted = held[at % len(held)]
+        if self._current not in held:
+            self._want(held[min(0, by)], min(0, by))
+            return True
+        marks = self._marks_of(self._transcript.exchange_widget(self._current))
+        at = self._place(marks) + by
+        if 0 <= at < len(marks):
+            self._want(self._current, at)
+        else:
+            following = held[(held.index(self._current) + by) % len(held)]
+            self._want(following, min(0, by))
+        return True
+
+    @property
+    def _exchanges(self) -> Sequence[Exchange]:
+        return self._transcript.exchanges
+
+    def _is_in(self, exchange: Exchange) -> bool:
+        """Whether what is shown of it holds a word; other versions are told of in a notice."""
+        reply = exchange.reply
+        texts = [exchange.question, *((reply.answer, reply.thinking) if reply else ())]
+        return any(places_of(self._words, text) for text in texts)
+
+    def _want(self, exchange_id: str, at: int) -> None:
+        """Go to a mark of an exchange; -1 is its last one, however many it will have."""
+        self._current = self._wanted = exchange_id
+        self._at = at
         self._settled.start()
         self._hold.start()
         self._timer.stop()
         self._show_wanted()
-        return True
 
-    def _is_in(self, exchange: Exchange) -> bool:
-        texts = [exchange.question]
-        for reply in exchange.replies:
-            texts += [reply.answer, reply.thinking]
-        return any(places_of(self._words, text) for text in texts)
+    def _place(self, marks: Sequence[_Mark]) -> int:
+        """Which of them is gone to; an exchange that is still being drawn has few as yet."""
+        return len(marks) - 1 if self._at < 0 else min(self._at, len(marks) - 1)
 
     def _show_wanted(self) -> None:
         """Go to the place, and again while its text and what is above it are still being drawn."""
@@ -109,7 +140,7 @@ class SearchMarks(QObject):
         widget.bubble.unfold_for(self._words)
         self._mark_all()
         height = self._height_of_hit(widget)
-        # A word of another version of the reply has no place: the exchange is shown from its top.
+        # Words that are only in a hidden thinking have no place: it is shown from its top.
         self._transcript.bring_into_view(self._wanted, height or 0)
         self._going = False
         if widget.is_behind:
@@ -118,21 +149,42 @@ class SearchMarks(QObject):
     def _on_settled(self) -> None:
         self._wanted = ""
 
-    def _height_of_hit(self, widget: ExchangeWidget) -> int | None:
-        """Where the first mark stands in the exchange; a thinking is scrolled to it."""
+    def _marks_of(self, widget: ExchangeWidget) -> list[_Mark]:
+        """All marks that can be seen, as one reads: question, answer, thinking."""
         thinking = widget.thinking.view
-        texts = [each for each in widget.findChildren(QTextEdit) if each is not thinking]
-        for text in sorted(texts, key=lambda each: each.mapTo(widget, each.pos()).y()):
-            marks = text.extraSelections()
-            if marks and text.isVisibleTo(widget):
-                place = text.cursorRect(marks[0].cursor).topLeft()
-                return text.viewport().mapTo(widget, place).y()
-        marks = thinking.extraSelections()
-        if marks:
-            bar = thinking.verticalScrollBar()
-            top = thinking.cursorRect(marks[0].cursor).top()
-            bar.setValue(bar.value() + top - thinking.viewport().height() // 3)
-        return widget.card.y() if marks else None
+        texts = [each for each in widget.findChildren(QTextEdit) if each.isVisibleTo(widget)]
+        texts.sort(key=lambda each: (each is thinking, each.mapTo(widget, each.pos()).y()))
+        return [(text, mark) for text in texts for mark in text.extraSelections()]
+
+    def _height_of_hit(self, widget: ExchangeWidget) -> int | None:
+        """Where the wanted mark stands in the exchange; a thinking is scrolled to it."""
+        marks = self._marks_of(widget)
+        if not marks:
+            return None
+        at = self._place(marks)
+        text, mark = marks[at]
+        self._show_current(text, at - [each for each, _ in marks].index(text))
+        place = text.cursorRect(mark.cursor).topLeft()
+        if text is not widget.thinking.view:
+            return text.viewport().mapTo(widget, place).y()
+        bar = text.verticalScrollBar()
+        bar.setValue(bar.value() + place.y() - text.viewport().height() // 3)
+        return widget.card.y()
+
+    def _show_current(self, text: QTextEdit, at: int) -> None:
+        """Let the mark that is gone to stand out, and no other one any more."""
+        if self._shown is not None and self._shown is not text and isValid(self._shown):
+            self._paint(self._shown, -1)
+        self._shown = text
+        self._paint(text, at)
+
+    def _paint(self, text: QTextEdit, current: int) -> None:
+        marks = text.extraSelections()
+        for at, mark in enumerate(marks):
+            back, front = ("accent", "on_accent") if at == current else ("selection", "text")
+            mark.format.setBackground(self._theme.color(back))
+            mark.format.setForeground(self._theme.color(front))
+        text.setExtraSelections(marks)
 
     def _on_arranged(self) -> None:
         if self._words and not self._timer.isActive() and not self._going:

@@ -67,6 +67,10 @@
         <source>Put it back</source>
         <translation>放回</translation>
     </message>
+    <message>
+        <source>Show that version</source>
+        <translation>显示该版本</translation>
+    </message>
 </context>
 <context>
     <name>AnswerBody</name>
@@ -329,6 +333,18 @@
         <source>Stopping</source>
         <translation>正在停止</translation>
     </message>
+    <message>
+        <source>“{search}” is also in a version that is not shown: {version}.</source>
+        <translation>“{search}”也出现在未显示的版本中：{version}。</translation>
+    </message>
+    <message>
+        <source>answer {number}</source>
+        <translation>第 {number} 个回答</translation>
+    </message>
+    <message>
+        <source>question {number}</source>
+        <translation>第 {number} 个问题</translation>
+    </message>
 </context>
 <context>
     <name>ChatSide</name>
@@ -342,6 +358,10 @@
     <message>
         <source>{title} (copy)</source>
         <translation>{title}（副本）</translation>
+    </message>
+    <message>
+        <source>Another version: {text}</source>
+        <translation>其他版本：{text}</translation>
     </message>
 </context>
 <context>

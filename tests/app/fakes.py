@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from app.attachments import Attachments
 from app.chat_controller import ChatController, ChatPorts
 from app.chat_view import Attached, ChatState, ModelChoice, Notice, PresetChoice, Status
 from app.context_room import ContextRoom
@@ -17,6 +18,7 @@ from app.conversation_list import ConversationList
 from app.conversation_store import ConversationStore
 from app.engine_events import LoadRequest
 from app.exchange_edits import ExchangeEdits
+from app.found_versions import FoundVersions
 from app.memory_estimate import MemoryEstimate
 from app.model_controller import ModelController, ModelPorts
 from app.model_downloads import ModelDownloads
@@ -48,6 +50,7 @@ class FakeView:
         self.trash: list[ConversationSummary] = []
         self.attached = Attached()
         self.inserted: list[str] = []
+        self.hits: list[str] = []
         self.conversation = Conversation("")
         self.exchanges: dict[str, Exchange] = {}
         self.streamed: list[tuple[str, Channel, str]] = []
@@ -93,6 +96,9 @@ class FakeView:
 
     def append_delta(self, exchange_id: str, channel: Channel, text: str, token_count: int) -> None:
         self.streamed.append((exchange_id, channel, text))
+
+    def show_hit(self, exchange_id: str) -> None:
+        self.hits.append(exchange_id)
 
     def show_prefill(self, exchange_id: str, done_tokens: int, total_tokens: int) -> None:
         self.prefill.append((done_tokens, total_tokens))
@@ -289,6 +295,8 @@ class Desk:
         self.chat = ChatController(self.view, ports)
         self.edits = ExchangeEdits(self.view, ports, self.chat)
         self.room = ContextRoom(self.view, ports, self.chat, self.edits, self.jobs)
+        self.attachments = Attachments(self.view, ports, self.jobs, submit=self.chat.on_submitted)
+        self.found = FoundVersions(self.view, self.chats)
         self.chats.start()
 
     def _estimate(self, path: Path, device: str, capacity_tokens: int) -> MemoryEstimate:

@@ -40,7 +40,7 @@ def desk(tmp_path: Path) -> Desk:
 
 @pytest.fixture
 def attachments(desk: Desk) -> Attachments:
-    return Attachments(desk.view, desk.ports, desk.jobs, submit=desk.chat.on_submitted)
+    return desk.attachments
 
 
 def file_of(folder: Path, name: str, content: bytes | str) -> str:
@@ -191,7 +191,7 @@ def test_without_a_model_the_tokens_are_counted_once_there_is_one(tmp_path):
     (tmp_path / "profile").mkdir()
     desk = Desk(tmp_path / "profile").with_model(ready=False)
     desk.engine.loaded = False
-    attachments = Attachments(desk.view, desk.ports, desk.jobs, submit=desk.chat.on_submitted)
+    attachments = desk.attachments
     attachments.on_files_dropped([file_of(tmp_path, "a.txt", "text")])
     assert desk.view.attached.files == (Attachment("a.txt", None, 4),)
     attachments.tick()

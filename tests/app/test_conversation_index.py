@@ -127,14 +127,55 @@ def test_pinned_chats_stand_first_also_among_what_is_found(store):
     assert [s.pinned for s in store.summaries()] == [False] * 3
 
 
-def test_deleted_chats_and_replaced_questions_are_not_found(store):
-    add(store, "c1", question="an apple")
+def snippets(store, search):
+    return [summary.snippet for summary in store.summaries(search)]
+
+
+def test_what_an_edit_hides_is_found_and_said_to_be_hidden(store):
+    add(store, "c1", question="an apple", answer="red fruit")
     store.edit_exchange(Conversation("c1"), Exchange("c1-e", "a pear"), "b1")
-    assert (found(store, "apple"), found(store, "pear")) == ([], ["c1"])
+    assert snippets(store, "apple") == ["Another version: an apple"]
+    assert snippets(store, "fruit") == ["Another version: red fruit"]
+    assert snippets(store, "pear") == ["a pear"]
     store.restore_branch("c1", "c1-e", "b1", "b2")
-    assert (found(store, "apple"), found(store, "pear")) == (["c1"], [])
+    assert snippets(store, "apple") == ["an apple"]
+    assert snippets(store, "pear") == ["Another version: a pear"]
     store.delete("c1", 5.0)
     assert found(store, "apple") == []
+
+
+@pytest.mark.parametrize("search", ["first", "fi"])
+def test_an_answer_that_is_not_the_chosen_one_is_said_to_be_hidden(store, search):
+    replies = (Reply("r1", answer="the first"), Reply("r2", answer="the second"))
+    exchange = Exchange("e", "Which?", replies, chosen=1)
+    store.save_exchange(Conversation("c1"), exchange)
+    assert snippets(store, search) == ["Another version: the first"]
+    assert snippets(store, "second") == ["the second"]
+    assert snippets(store, "the") == ["the second"], "what is shown comes first"
+    store.set_chosen("e", 0)
+    assert snippets(store, search) == ["the first"]
+
+
+def test_the_way_to_a_hidden_question_leads_over_one_that_is_shown(store):
+    chat = Conversation("c1")
+    for number in range(3):
+        store.save_exchange(
+            chat, Exchange(f"e{number}", f"question {number}", (Reply(f"r{number}"),))
+        )
+    store.edit_exchange(chat, Exchange("e2", "a pear"), "b1")  # hides question 2
+    store.edit_exchange(chat, Exchange("e1", "an apple"), "b2")  # hides question 1 and the pear
+    assert store.hidden_versions("c1", "apple") == []
+    assert store.hidden_versions("c1", "nowhere") == []
+    [(exchange_id, index)] = store.hidden_versions("c1", '"question 1"')
+    shown = next(e for e in store.load("c1").exchanges if e.exchange_id == exchange_id)
+    assert (exchange_id, shown.question_versions[index]) == ("e1", "b2")
+    # Of two edits, one in what the other hides, the outer one is the way to both.
+    assert store.hidden_versions("c1", "pear") == [("e1", index)]
+    assert store.hidden_versions("c1", '"question 2"') == [("e1", index)]
+    assert store.hidden_versions("c1", "question pear") == [("e1", index)], "told once"
+    store.restore_branch("c1", "e1", "b2", "b3")
+    assert [place[0] for place in store.hidden_versions("c1", '"question 2"')] == ["e2"]
+    assert store.hidden_versions("c1", "pear") == []
 
 
 def test_the_index_follows_every_way_a_row_can_change(path):

@@ -272,7 +272,7 @@ def actions(desk: Desk, calls: list[str]) -> NoticeActions:
         choose_model=lambda: calls.append("choose"),
         resume_download=lambda model_id: calls.append(f"resume {model_id}"),
     )
-    chat = ChatActions(desk.chat, desk.edits, desk.room, desk.view.reveal_setting, print)
+    chat = ChatActions(desk.chat, desk.edits, desk.room, desk.attachments, desk.view)
     return NoticeActions(desk.models, chat, desk.settings, app)
 
 

@@ -179,7 +179,7 @@ def test_the_oldest_are_left_out_before_it_is_too_late_and_can_be_brought_back(d
 def test_every_button_of_these_notices_does_something(desk):
     """The ids that are offered here are those that `NoticeActions` knows."""
     app = AppActions(lambda: None, lambda: None, lambda: None, lambda model_id: None)
-    chat = ChatActions(desk.chat, desk.edits, desk.room, desk.view.reveal_setting, print)
+    chat = ChatActions(desk.chat, desk.edits, desk.room, desk.attachments, desk.view)
     press = NoticeActions(desk.models, chat, desk.settings, app).on_action
     for size in (3_000, 3_000):
         desk.ask("q" * size, "a" * 10)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 
-from app.chat_view import Attached, Attachment
-from app.conversation import Conversation, ConversationSummary
+from app.chat_view import Attached, Attachment, Notice
+from app.conversation import NO_SEED, Conversation, ConversationSummary
+from app.language import translate
 from app.ui.main_window import MainWindow
 from tests.gui import scenes
 
@@ -27,6 +28,22 @@ def scene_search(window: MainWindow) -> None:
     )
     window.chats.search_changed.emit("scatter")
     scenes.show_chat(window, scenes.exchange("e0", "What is Mie scattering?"), scenes.exchange())
+
+
+def scene_search_versions(window: MainWindow) -> None:
+    scene_search(window)
+    text = "“scatter” is also in a version that is not shown: answer 1."
+    actions = (("show_reply:e1:0", "Show that version"),)
+    window.show_notice(Notice("found_version", text, actions=actions))
+    window.marks.step(1)
+
+
+def scene_no_answer(window: MainWindow) -> None:
+    scenes.show_chat(
+        window,
+        scenes.exchange("e0", "Go on thinking.", answer="", finish_reason="max_new_tokens"),
+        scenes.exchange("e1", "What is 17 × 23?", answer="", seed=NO_SEED),
+    )
 
 
 def scene_pinned(window: MainWindow) -> None:
@@ -103,8 +120,9 @@ def scene_files_too_long(window: MainWindow) -> None:
 def scene_long_paste(window: MainWindow) -> None:
     scenes.scene_done(window)
     window.composer.set_text("What do these two have in common?")
+    name = translate("Attach", "Pasted text")
     files = (
-        Attachment("Pasted text", 8_211, 36_870, can_inline=True),
-        Attachment("Pasted text 2", None, 1_048_576, counted=0.38),
+        Attachment(name, 8_211, 36_870, can_inline=True),
+        Attachment(f"{name} 2", None, 1_048_576, counted=0.38),
     )
     window.show_attachments(Attached(files, can_send=False))

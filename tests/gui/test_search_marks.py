@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtGui import QImage, QPainter
@@ -9,6 +11,7 @@ from PySide6.QtWidgets import QStyleOptionViewItem, QTextEdit
 
 from app.chat_view import ChatState
 from app.conversation import ConversationSummary
+from app.settings import with_value
 from engine.api import Channel
 from tests.gui import scenes
 
@@ -124,6 +127,63 @@ def test_f3_walks_through_the_exchanges_that_hold_a_word(window, qtbot):
             .y()
         )
         assert 0 <= top < window.transcript.viewport().height() // 2
+
+
+def current(window):
+    """What is marked as the place that was gone to, with the text around it."""
+    color = window.theme.color("accent")
+    return [
+        mark.cursor.block().text()
+        for text in window.transcript.findChildren(QTextEdit)
+        for mark in text.extraSelections()
+        if mark.format.background().color() == color
+    ]
+
+
+def test_f3_goes_from_place_to_place_also_within_an_exchange(window, qtbot):
+    first = scenes.exchange(
+        "e1", "Zebras?", answer="One zebra.\n\n```\nzebra = 2\n```", thinking="A zebra, I think."
+    )
+    second = scenes.exchange("e2", "And lions?", answer="No zebra here.", thinking="")
+    search(window, "zebra")
+    scenes.show_chat(window, first, second)
+    places = ["Zebras?", "One zebra.", "zebra = 2", "A zebra, I think.", "No zebra here."]
+    qtbot.waitUntil(lambda: current(window) == places[:1], timeout=20_000)
+    qtbot.waitUntil(lambda: len(marked(window, "e1")) == 4, timeout=20_000)
+    for place in (*places[1:], *places[:2]):
+        qtbot.keyClick(window, Qt.Key.Key_F3)
+        qtbot.waitUntil(lambda place=place: current(window) == [place], timeout=20_000)
+    for place in (places[0], *reversed(places)):
+        qtbot.keyClick(window, Qt.Key.Key_F3, Qt.KeyboardModifier.ShiftModifier)
+        qtbot.waitUntil(lambda place=place: current(window) == [place], timeout=20_000)
+
+
+def test_a_thinking_that_is_hidden_has_no_place_to_go_to(window, qtbot):
+    window.change_settings(with_value(window.settings, "show_thinking", False))
+    search(window, "zebra")
+    shown = scenes.exchange("e1", "q?", answer="A zebra.", thinking="zebra")
+    scenes.show_chat(window, shown, scenes.exchange("e2", "Zebras?", thinking="", answer="No."))
+    qtbot.waitUntil(lambda: current(window) == ["A zebra."], timeout=20_000)
+    qtbot.keyClick(window, Qt.Key.Key_F3)
+    qtbot.waitUntil(lambda: current(window) == ["Zebras?"], timeout=20_000)
+
+
+def test_a_version_that_is_not_shown_is_no_place_to_go_to(window, qtbot):
+    versions = (scenes.reply(answer="A zebra.", thinking=""), scenes.reply(answer="A horse."))
+    exchanges = [
+        replace(scenes.exchange("e1", "q?"), replies=versions, chosen=1),
+        scenes.exchange("e2", "Zebras?"),
+    ]
+    search(window, "zebra")
+    scenes.show_chat(window, *exchanges)
+    qtbot.waitUntil(lambda: current(window) == ["Zebras?"], timeout=20_000)
+    qtbot.keyClick(window, Qt.Key.Key_F3)
+    assert current(window) == ["Zebras?"]
+    window.show_exchange(replace(exchanges[0], chosen=0))
+    window.show_hit("e1")
+    qtbot.waitUntil(lambda: current(window) == ["A zebra."], timeout=20_000)
+    window.show_hit("e9")
+    assert current(window) == ["A zebra."]
 
 
 def test_f3_without_a_search_moves_nothing(window, long_chat, qtbot):

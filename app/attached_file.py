@@ -7,16 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from app.pasted_text import CONTROL_CODES, clean_paste
+
 MAX_FILE_BYTES = 8 << 20
 """Far more text than any context holds; it is counted, and told before it is sent."""
 
 _BACKTICKS = re.compile(r"`{3,}")
 _NOT_IN_NAMES = re.compile(r"[\x00-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069`]")
-_NOT_IN_TEXT = re.compile(r"[\x00-\x06\x0e-\x1a\x1c-\x1f]")
-"""Control characters that no text holds; tab, line and page ends, and ESC of coloured logs stay."""
-
-_PICTURE_OF_NUL = 0x2400
-
 _SUFFIX = re.compile(r"[A-Za-z0-9+#-]{1,12}")
 _BYTE_ORDER_MARKS = (
     (b"\xef\xbb\xbf", "utf-8-sig"),
@@ -91,19 +88,14 @@ def read_attachment(path: Path) -> AttachedFile:
         text = data.decode(encoding)
     except UnicodeDecodeError as error:
         raise NotText(name) from error
-    if _NOT_IN_TEXT.search(text):
+    if CONTROL_CODES.search(text):
         raise NotText(name)
     return AttachedFile(name, text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def pasted_file(text: str, name: str) -> AttachedFile:
-    """A text from the clipboard, with LF line ends; control codes become their pictures (U+2400).
-
-    A file with control codes is refused as no text; of a paste nothing may be lost.
-    """
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
-    pictured = _NOT_IN_TEXT.sub(lambda match: chr(_PICTURE_OF_NUL + ord(match[0])), text)
-    return AttachedFile(name, pictured, pasted=True)
+    """A text from the clipboard."""
+    return AttachedFile(name, clean_paste(text), pasted=True)
 
 
 def fenced(file: AttachedFile) -> str:

@@ -23,6 +23,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.chat_view import Attached
+from app.pasted_text import clean_paste
 from app.ui.attachment_row import AttachmentRow
 from app.ui.composing_guard import ComposingGuard
 from app.ui.controls import IconButton, TextButton, set_role, wrap_mode_for
@@ -110,7 +111,7 @@ class ComposerEdit(QPlainTextEdit):
             self.long_text_pasted.emit(text)
             self._pasted_last = True
             return
-        self.insert(text.replace("\r\n", "\n").replace("\r", "\n"))
+        self.insert(clean_paste(text))
 
     def insert(self, text: str) -> None:
         """Write where the cursor stands, as one step of Undo."""

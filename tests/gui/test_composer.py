@@ -202,6 +202,12 @@ def test_a_paste_is_edited_in_the_field_up_to_a_length(window, pasted):
     assert len(pasted) == 1
 
 
+def test_nothing_of_a_short_paste_is_lost_either(window, pasted):
+    paste(window, "one\r\ntwo\rthree\x00four\x1b שלום 🙂\u2028five")
+    assert window.composer.text == "one\ntwo\nthree␀four\x1b שלום 🙂\nfive"
+    assert pasted == []
+
+
 def test_many_pastes_do_not_make_the_field_slow(window, pasted):
     for _ in range(MAX_CHARS // LONG_PASTE_CHARS + 1):
         paste(window, "word " * (LONG_PASTE_CHARS // 5))

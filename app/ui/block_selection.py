@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from weakref import WeakMethod
 
 from PySide6.QtCore import QEvent, QObject, QPoint, Qt
 from PySide6.QtGui import QKeyEvent, QKeySequence, QMouseEvent, QTextCursor
@@ -26,13 +27,15 @@ class BlockSelection(QObject):
     """Each text selects within itself, as ever; this adds what lies beyond its edges.
 
     Args:
-        texts: gives the texts from top to bottom.
+        texts: gives the texts from top to bottom; a method of the parent.
         parent: the widget that they stand in.
     """
 
     def __init__(self, texts: Callable[[], Sequence[QTextEdit]], parent: QWidget) -> None:
         super().__init__(parent)
-        self._texts = texts
+        # The parent holds this object; a strong way back would keep a whole answer in memory after
+        # its widgets are gone, until the garbage collector comes by.
+        self._texts_of_parent = WeakMethod(texts)
         self._from: QTextEdit | None = None
         self._anchor = 0
 
@@ -40,6 +43,10 @@ class BlockSelection(QObject):
         """Watch a text; it is forgotten when it is destroyed."""
         text.installEventFilter(self)
         text.viewport().installEventFilter(self)
+
+    def _texts(self) -> Sequence[QTextEdit]:
+        texts = self._texts_of_parent()
+        return texts() if texts is not None else ()
 
     def selected_text(self) -> str:
         """All that is selected, from top to bottom, a line break between two texts."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import sys
+import weakref
 
 import pytest
 from PySide6.QtCore import QCoreApplication, QEvent, Qt
@@ -51,9 +53,8 @@ def window(qtbot: QtBot, theme: Theme) -> QWidget:
     return window
 
 
-def test_no_text_of_an_exchange_has_its_viewport_painted_by_the_style_sheet(
-    window: QWidget, theme: Theme
-) -> None:
+def _shown_exchange(window: QWidget, theme: Theme) -> ExchangeWidget:
+    """Its answer has a paragraph and a code block."""
     reply = Reply(
         "r", thinking="So.", answer="Yes.\n\n```python\nx = 1\n```", status=ReplyStatus.DONE
     )
@@ -62,11 +63,37 @@ def test_no_text_of_an_exchange_has_its_viewport_painted_by_the_style_sheet(
     exchange.resize(880, exchange.arrange(880))
     exchange.show()
     window.grab()
+    return exchange
+
+
+def test_no_text_of_an_exchange_has_its_viewport_painted_by_the_style_sheet(
+    window: QWidget, theme: Theme
+) -> None:
+    exchange = _shown_exchange(window, theme)
     texts = [each for each in exchange.findChildren(QAbstractScrollArea) if each.isVisible()]
     assert len(texts) == 4
     for text in texts:
         assert not text.viewport().testAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         assert not text.viewport().autoFillBackground()
+
+
+def test_an_exchange_that_is_gone_is_freed_without_the_garbage_collector(
+    window: QWidget, theme: Theme
+) -> None:
+    exchange = _shown_exchange(window, theme)
+    segments = exchange.answer.body.segments
+    parts = (exchange, exchange.answer, exchange.answer.body, *segments, exchange.thinking)
+    parts = (*parts, exchange.thinking.view, exchange.bubble, exchange.editor)
+    gone = [(type(part).__name__, weakref.ref(part)) for part in parts]
+    gc.collect()
+    gc.disable()
+    try:
+        exchange.deleteLater()
+        del exchange, segments, parts
+        QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+        assert [name for name, part in gone if part() is not None] == []
+    finally:
+        gc.enable()
 
 
 def test_painted_texts_that_are_gone_leave_no_memory_in_use(window: QWidget, theme: Theme) -> None:

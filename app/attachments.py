@@ -1,5 +1,5 @@
 """Text files that were dragged in, and long texts that were pasted: counted in tokens off the GUI
-thread, sent with the question of the chat to which they were added. Qt-free.
+thread, sent with the question of the chat to which they were added. Qt-free; kept as drafts are.
 """
 
 from __future__ import annotations
@@ -63,6 +63,7 @@ class Attachments:
         self._jobs = jobs
         self._submit = submit
         self._held: dict[str, list[_Held]] = {}
+        self._loaded: set[str] = set()
         self._taken_out: tuple[str, int, _Held] | None = None
         self._counter = PieceCounter(ports.engine, jobs)
         self._keys = itertools.count()
@@ -95,7 +96,7 @@ class Attachments:
         if not 0 <= index < len(held):
             return
         taken = held.pop(index)
-        self._show()
+        self._changed(self._chats.shown_id)
         if not taken.file.pasted:
             return
         self._taken_out = (self._chats.shown_id, index, taken)
@@ -111,7 +112,7 @@ class Attachments:
         chat_id, index, taken = self._taken_out
         self._taken_out = None
         self._held.setdefault(chat_id, []).insert(index, replace(taken, counted=None))
-        self._show()
+        self._changed(chat_id)
         self._count()
 
     def on_inlined(self, index: int) -> None:
@@ -119,15 +120,18 @@ class Attachments:
         held = self._of_shown()
         if 0 <= index < len(held) and _can_inline(held[index]):
             text = held.pop(index).file.text
-            self._show()
+            self._changed(self._chats.shown_id)
             self._view.insert_into_question(text)
 
     def on_submitted(self, text: str) -> None:
         """Send what was written together with the files."""
-        held = self._held.pop(self._chats.shown_id, [])
+        chat_id = self._chats.shown_id
+        held = self._held.pop(chat_id, [])
         self._view.hide_notice("attach")
         self._submit(question_with(text, [each.file for each in held]) if held else text)
-        self._show()
+        if held:
+            # Not before the question is stored.
+            self._changed(chat_id)
 
     def on_held_back(self) -> None:
         """Say why the question cannot be sent now; everything stays where it is."""
@@ -168,9 +172,20 @@ class Attachments:
             text = translate("Attach", "{name} was not added: the files are too long together.")
             self._refuse(text.format(name=file.name))
         else:
-            held.append(_Held(next(self._keys), file, len(file.text.encode())))
-            self._show()
+            held.append(self._held_of(file))
+            self._changed(chat_id)
             self._count()
+
+    def _held_of(self, file: AttachedFile) -> _Held:
+        return _Held(next(self._keys), file, len(file.text.encode()))
+
+    def _changed(self, chat_id: str) -> None:
+        """Show what goes along now, and keep it."""
+        self._show()
+        chat = self._chats.get(chat_id)
+        if chat is not None and chat_id in self._loaded:
+            files = [each.file for each in self._held.get(chat_id, [])]
+            self._chats.store_of(chat_id).write(lambda store: store.save_attachments(chat, files))
 
     @property
     def _model(self) -> str:
@@ -216,6 +231,23 @@ class Attachments:
     def _on_shown(self, conversation_id: str) -> None:
         self._show()
         self._count()
+        if conversation_id not in self._loaded:
+            self._chats.store_of(conversation_id).read(
+                lambda store: store.attachments(conversation_id),
+                partial(self._on_loaded, conversation_id),
+            )
+
+    def _on_loaded(self, chat_id: str, files: Sequence[AttachedFile]) -> None:
+        """What was kept of the last session stands before what a quick hand has added since."""
+        if chat_id in self._loaded:
+            return
+        self._loaded.add(chat_id)
+        added = self._held.get(chat_id, [])
+        if files:
+            self._held[chat_id] = [*map(self._held_of, files), *added]
+        if files or added:
+            self._changed(chat_id)
+            self._count()
 
     def _show(self) -> None:
         needed, capacity = self._needed_tokens(), self._capacity_tokens()

@@ -245,17 +245,33 @@ class ConversationIndex:
         return {chat: place for chat, (_, place) in places.items()}
 
     def hidden_in(self, conversation_id: str, words: tuple[str, ...]) -> list[tuple[str, str]]:
-        """Id and branch of the exchanges of a chat that an edit hides and that hold a word."""
+        """Where edits of a chat hide a word: the edited exchange that is shown, and the branch of
+        its wording that leads there.
+        """
+        query = "SELECT id, branch FROM exchange WHERE conversation_id = ?"
+        branches: dict[str, str] = dict(self._db.execute(query, (conversation_id,)).fetchall())
+        edited = {id_.partition("@")[2]: id_.partition("@")[0] for id_ in branches if "@" in id_}
         found: dict[tuple[str, str], None] = {}
+        for branch in self._hidden_branches(conversation_id, words):
+            # An edit may lie in what another one hides: out to the one that is shown.
+            for _ in edited:
+                if not branches.get(edited.get(branch, "")):
+                    break
+                branch = branches[edited[branch]]
+            found[edited.get(branch, ""), branch] = None
+        return list(found)
+
+    def _hidden_branches(self, conversation_id: str, words: tuple[str, ...]) -> list[str]:
+        found: dict[str, None] = {}
         for word in words:
             rows = self._db.execute(
-                "SELECT e.id, e.branch FROM exchange e WHERE e.conversation_id = :chat AND "
+                "SELECT e.branch FROM exchange e WHERE e.conversation_id = :chat AND "
                 "e.branch != '' AND (holds(CAST(e.question AS BLOB), :word) OR EXISTS (SELECT 1 "
                 "FROM reply r WHERE r.exchange_id = e.id AND (holds(CAST(r.answer AS BLOB), :word) "
                 "OR holds(CAST(r.thinking AS BLOB), :word)))) ORDER BY e.sequence",
                 {"chat": conversation_id, "word": word},
             )
-            found |= {(row[0], row[1]): None for row in rows}
+            found |= dict.fromkeys(row[0] for row in rows)
         return list(found)
 
     def _snippet(self, words: tuple[str, ...], place: _Place) -> str:

@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import fields
 
+from app.attached_file import AttachedFile
 from app.conversation import Conversation, Exchange, Reply, ReplyStatus, StreamedText
 from app.language import QT_TRANSLATE_NOOP, translate
 
@@ -109,6 +110,31 @@ def upsert_conversation(db: sqlite3.Connection, conversation: Conversation) -> N
             conversation.settings,
         ),
     )
+
+
+def put_attachments(
+    db: sqlite3.Connection, conversation_id: str, files: Sequence[AttachedFile]
+) -> None:
+    """Replace what is to go with the next question of a chat, if the chat has a row."""
+    db.execute("DELETE FROM attachment WHERE conversation_id = ?", (conversation_id,))
+    if db.execute("SELECT 1 FROM conversation WHERE id = ?", (conversation_id,)).fetchone():
+        db.executemany(
+            "INSERT INTO attachment (conversation_id, place, name, text, pasted) "
+            "VALUES (?, ?, ?, ?, ?)",
+            [
+                (conversation_id, place, file.name, file.text, file.pasted)
+                for place, file in enumerate(files)
+            ],
+        )
+
+
+def attachments_of(db: sqlite3.Connection, conversation_id: str) -> list[AttachedFile]:
+    """What is to go with the next question of a chat."""
+    rows = db.execute(
+        "SELECT name, text, pasted FROM attachment WHERE conversation_id = ? ORDER BY place",
+        (conversation_id,),
+    )
+    return [AttachedFile(text_of(row[0]), text_of(row[1]), bool(row[2])) for row in rows]
 
 
 def upsert_exchange(db: sqlite3.Connection, conversation_id: str, exchange: Exchange) -> None:

@@ -10,9 +10,9 @@ Migration = Callable[[sqlite3.Connection], None]
 APPLICATION_ID = 0x54505443
 """Written into the file's header ("TPTC"), so that a foreign database is never taken for ours."""
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
-SCHEMA = """
+_TABLES = """
 CREATE TABLE conversation (
   id TEXT PRIMARY KEY, title TEXT NOT NULL, draft TEXT NOT NULL DEFAULT '',
   created_at REAL NOT NULL, updated_at REAL NOT NULL, deleted_at REAL, activity INTEGER NOT NULL,
@@ -41,6 +41,15 @@ CREATE TABLE reply_chunk (
   answer_tokens INTEGER NOT NULL, thinking_s REAL NOT NULL, answer_s REAL NOT NULL
 );
 """
+
+_ATTACHMENTS = """
+CREATE TABLE IF NOT EXISTS attachment (
+  conversation_id TEXT NOT NULL REFERENCES conversation(id) ON DELETE CASCADE,
+  place INTEGER NOT NULL, name TEXT NOT NULL, text TEXT NOT NULL, pasted INTEGER NOT NULL,
+  PRIMARY KEY (conversation_id, place)
+)
+"""
+SCHEMA = f"{_TABLES}{_ATTACHMENTS};"
 
 
 def _add_columns(db: sqlite3.Connection, table: str, **columns: str) -> None:
@@ -76,5 +85,14 @@ def _pin_and_set(db: sqlite3.Connection) -> None:
     )
 
 
-MIGRATIONS: dict[int, Migration] = {1: _count_streamed_text, 2: _pin_and_set}
+def _keep_attachments(db: sqlite3.Connection) -> None:
+    """4: what is to go with the next question is kept as its draft is."""
+    db.execute(_ATTACHMENTS)
+
+
+MIGRATIONS: dict[int, Migration] = {
+    1: _count_streamed_text,
+    2: _pin_and_set,
+    3: _keep_attachments,
+}
 """From a schema version to the next one: `MIGRATIONS[1]` turns version 1 into version 2."""

@@ -15,18 +15,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import astuple
 
-from app.conversation import (
-    Conversation,
-    ConversationSummary,
-    Exchange,
-    Reply,
-    StreamedText,
-)
+from app.attached_file import AttachedFile
+from app.conversation import Conversation, ConversationSummary, Exchange, Reply, StreamedText
 from app.conversation_archive import ArchivedChat, insert_archives, read_archive, streamed_text
 from app.conversation_index import ConversationIndex, is_index_damage
 from app.conversation_rows import (
     CHUNK_COLUMNS,
+    attachments_of,
     exchange_from_row,
+    put_attachments,
     reply_from_row,
     text_of,
     time_of,
@@ -182,29 +179,18 @@ class ConversationStore:
         """Where words stand in what an edit hides: shown exchanges, and which of its wordings leads
         there.
         """
-        branches: dict[str, str] = dict(
-            self._db.execute(
-                "SELECT id, branch FROM exchange WHERE conversation_id = ?", (conversation_id,)
-            )
-        )
-        edited = {id_.partition("@")[2]: id_.partition("@")[0] for id_ in branches if "@" in id_}
         versions = self._question_versions(conversation_id)
-        found: dict[tuple[str, int], None] = {}
-        for _, branch in self._index.hidden_in(conversation_id, words_of(search)):
-            # An edit may lie in what another one hides: out to the one that is shown.
-            for _ in range(len(edited)):
-                exchange_id = edited.get(branch, "")
-                if not branches.get(exchange_id):
-                    break
-                branch = branches[exchange_id]
-            if branch in versions.get(exchange_id, ()):
-                found[exchange_id, versions[exchange_id].index(branch)] = None
-        return list(found)
+        return [
+            (exchange_id, versions[exchange_id].index(branch))
+            for exchange_id, branch in self._index.hidden_in(conversation_id, words_of(search))
+            if branch in versions.get(exchange_id, ())
+        ]
 
     def draft_conversation(self) -> Conversation | None:
-        """The chat that has a draft and no question yet, if there is one."""
+        """The chat that has a draft, or files for one, and no question yet, if there is one."""
         row = self._db.execute(
-            "SELECT id FROM conversation c WHERE deleted_at IS NULL AND draft != '' AND NOT EXISTS "
+            "SELECT id FROM conversation c WHERE deleted_at IS NULL AND (draft != '' OR EXISTS "
+            "(SELECT 1 FROM attachment a WHERE a.conversation_id = c.id)) AND NOT EXISTS "
             "(SELECT 1 FROM exchange e WHERE e.conversation_id = c.id) ORDER BY activity DESC"
         ).fetchone()
         return None if row is None else self.load(row["id"])
@@ -223,6 +209,18 @@ class ConversationStore:
             ).rowcount
             if not changed and conversation.draft:
                 self._put(db, conversation)
+
+    def save_attachments(self, conversation: Conversation, files: Sequence[AttachedFile]) -> None:
+        """Keep what is to go with the next question of a chat, as its draft is kept."""
+        with self._transaction(durable=False) as db:
+            known = "SELECT 1 FROM conversation WHERE id = ?"
+            if files and not db.execute(known, (conversation.conversation_id,)).fetchone():
+                self._put(db, conversation)
+            put_attachments(db, conversation.conversation_id, files)
+
+    def attachments(self, conversation_id: str) -> list[AttachedFile]:
+        """What is to go with the next question of a chat."""
+        return attachments_of(self._db, conversation_id)
 
     def set_settings(self, conversation_id: str, settings: str) -> None:
         """Keep what a chat has set for itself; the order of the list stays."""

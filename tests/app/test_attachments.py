@@ -445,3 +445,82 @@ def test_what_cannot_be_counted_can_be_sent(desk, attachments):
     assert (shown.tokens, shown.counted, desk.view.attached.can_send) == (None, None, True)
     attachments.tick()
     assert desk.view.attached.files == (shown,)
+
+
+def again(desk: Desk) -> Desk:
+    """The app's next start on the same files."""
+    desk.store.store.close()
+    return Desk(desk.tmp_path).with_model()
+
+
+def test_what_was_not_sent_is_there_after_a_restart(desk, attachments, tmp_path):
+    desk.ask("One?")
+    chat = desk.chats.shown_id
+    attachments.on_files_dropped([file_of(tmp_path, "a.txt", "a")])
+    attachments.on_pasted("пасте " * 10)
+    before = desk.view.attached
+    desk = again(desk)
+    assert desk.view.attached == Attached()
+    desk.chats.on_conversation_selected(chat)
+    assert desk.view.attached == before
+    desk.attachments.on_removed(0)
+    desk = again(desk)
+    desk.chats.on_conversation_selected(chat)
+    assert [each.name for each in desk.view.attached.files] == ["Pasted text"]
+    desk.attachments.on_submitted("q?")
+    assert "пасте пасте" in desk.request.messages[-1].text
+    desk = again(desk)
+    desk.chats.on_conversation_selected(chat)
+    assert desk.view.attached == Attached()
+
+
+def test_a_paste_alone_brings_its_new_chat_back_as_a_draft_does(desk, attachments):
+    attachments.on_pasted("pasted " * 10)
+    before = desk.view.attached
+    desk = again(desk)
+    desk.attachments.tick()
+    assert desk.view.attached == before
+    assert desk.view.summaries == [], "a chat without a question is in no list"
+    desk.attachments.on_removed(0)
+    desk = again(desk)
+    assert desk.view.attached == Attached()
+
+
+def test_of_a_temporary_chat_nothing_is_written(desk, attachments):
+    desk.chats.on_temporary_chat()
+    attachments.on_pasted("secret words")
+    assert len(desk.view.attached.files) == 1
+    assert desk.store.raw().execute("SELECT COUNT(*) FROM attachment").fetchone() == (0,)
+    desk.chats.on_new_chat()
+    assert desk.view.attached == Attached()
+
+
+def test_what_is_pasted_before_the_store_has_answered_is_kept_too(desk, attachments):
+    desk.ask("One?")
+    chat = desk.chats.shown_id
+    attachments.on_pasted("first")
+    desk = again(desk)
+    desk.chats.on_conversation_selected(chat)
+    desk = again(desk)
+    desk.store.held = []
+    desk.chats.on_conversation_selected(chat)
+    desk.store.held.pop(0)()  # the chat itself
+    desk.attachments.on_pasted("second")
+    held, desk.store.held = desk.store.held, None
+    for answer in held:
+        answer()
+    assert [each.size_bytes for each in desk.view.attached.files] == [5, 6]
+    desk = again(desk)
+    desk.chats.on_conversation_selected(chat)
+    assert [each.size_bytes for each in desk.view.attached.files] == [5, 6]
+
+
+def test_a_chat_that_is_erased_takes_its_files_along(desk, attachments):
+    desk.ask("One?")
+    attachments.on_pasted("secret words")
+    chat = desk.chats.shown_id
+    desk.chats.on_delete(chat)
+    assert desk.store.raw().execute("SELECT COUNT(*) FROM attachment").fetchone() == (1,)
+    desk.chats.on_erase([chat])
+    assert desk.store.raw().execute("SELECT COUNT(*) FROM attachment").fetchone() == (0,)
+    assert b"secret words" not in (desk.tmp_path / "chats.db").read_bytes()

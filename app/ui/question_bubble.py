@@ -20,6 +20,10 @@ from app.ui.version_steps import VersionSteps
 FOLDED_CHARS = 1_500
 FOLDED_LINES = 16
 
+STEP_CHARS = 20_000
+STEP_LINES = 1_000
+"""As much more is shown at a press: it takes a tenth of a second or so to lay out."""
+
 
 class QuestionBubble(QWidget):
     """Takes the full width of the exchange; the bubble inside is as wide as its text.
@@ -38,13 +42,15 @@ class QuestionBubble(QWidget):
         super().__init__(parent)
         self._theme = theme
         self._question = ""
-        self._unfolded = False
+        self._shown_chars = 0  # 0: folded
         self._frame = QFrame(self)
         self._frame.setObjectName("bubble")
         self._text = RichText(theme, "text", scrolls=False, parent=self._frame)
         self._text.setAccessibleName(self.tr("Question"))
         self._more = TextButton("", "link", self._frame)
         self._more.clicked.connect(self._on_more)
+        self._less = TextButton(self.tr("Show less"), "link", self._frame)
+        self._less.clicked.connect(self._on_less)
         self._editor = InlineEditor(self._frame)
         self._editor.setObjectName("field")
         self._editor.setAccessibleName(self.tr("Edit the question"))
@@ -74,28 +80,42 @@ class QuestionBubble(QWidget):
     @property
     def is_opened(self) -> bool:
         """Whether the reader unfolded or edits it."""
-        return self._unfolded or not self._editor.isHidden()
+        return self._shown_chars > 0 or not self._editor.isHidden()
 
     def set_question(self, question: str) -> None:
         """Show that question; a long one is folded."""
         if question != self._question:
             self._question = question
+            self._shown_chars = 0
             self.redraw()
 
     def redraw(self) -> None:
         """Draw again, after fonts or colours changed."""
-        shown = self._question
-        if self._is_long() and not self._unfolded:
+        shown = self._piece(0, self._shown_chars) if self._shown_chars else self._question
+        if self._is_long() and not self._shown_chars:
             lines = shown[:FOLDED_CHARS].split("\n")[:FOLDED_LINES]
             shown = "\n".join(lines) + " …"
         self._text.clear_blocks()
-        self._text.write((Paragraph((Span(with_visible_controls(shown)),)),), ())
-        self._more.setText(
-            self.tr("Show less")
-            if self._unfolded
-            else self.tr("Show all {count} characters").format(count=f"{len(self._question):,}")
+        self._write(shown)
+
+    def _write(self, text: str) -> None:
+        """Append a paragraph."""
+        self._text.write((Paragraph((Span(with_visible_controls(text)),)),), ())
+        count = f"{len(self._question):,}"
+        in_one_step = _step(self._question, 0) == len(self._question)
+        words = (
+            self.tr("Show all {count} characters")
+            if in_one_step
+            else self.tr("Show more of {count} characters")
         )
+        self._more.setText(words.format(count=count))
+        self._show_links()
         self.height_changed.emit()
+
+    def _show_links(self) -> None:
+        reading = self._is_long() and self._editor.isHidden()
+        self._more.setVisible(reading and self._shown_chars < len(self._question))
+        self._less.setVisible(reading and self._shown_chars > 0)
 
     @property
     def is_editing(self) -> bool:
@@ -121,7 +141,7 @@ class QuestionBubble(QWidget):
         for widget in (self._editor, self._ask, self._cancel):
             widget.setVisible(editing)
         self._text.setVisible(not editing)
-        self._more.setVisible(not editing and self._is_long())
+        self._show_links()
         self.height_changed.emit()
 
     def _is_long(self) -> bool:
@@ -129,12 +149,26 @@ class QuestionBubble(QWidget):
         return len(self._question) > FOLDED_CHARS or many_lines
 
     def unfold_for(self, words: Sequence[str]) -> None:
-        """Show all of a folded question that holds one of these words."""
-        if not self._unfolded and self._is_long() and places_of(words, self._question):
+        """Show as much of a folded question as leads to the first of these words."""
+        places = places_of(words, self._question) if self._is_long() else []
+        while places and self._shown_chars < places[0][1]:
             self._on_more()
 
     def _on_more(self) -> None:
-        self._unfolded = not self._unfolded
+        """Show the next piece; what stands there already is not laid out again."""
+        begin, self._shown_chars = self._shown_chars, _step(self._question, self._shown_chars)
+        if begin:
+            self._write(self._piece(begin, self._shown_chars))
+        else:
+            self.redraw()
+
+    def _piece(self, begin: int, end: int) -> str:
+        """A part of the question; its last line end is the one between two paragraphs."""
+        piece = self._question[begin:end]
+        return piece if end == len(self._question) else piece.removesuffix("\n")
+
+    def _on_less(self) -> None:
+        self._shown_chars = 0
         self.redraw()
 
     def _on_accept(self) -> None:
@@ -153,21 +187,23 @@ class QuestionBubble(QWidget):
         inner = most - 2 * pad_x
         self._text.height_for(inner)
         ideal = min(inner, int(self._text.document().idealWidth()) + 1)
-        self._more.setVisible(self._is_long())
-        if self._is_long():
-            ideal = max(ideal, self._more.sizeHint().width())
+        links = [link for link in (self._more, self._less) if not link.isHidden()]
+        links_width = sum(link.sizeHint().width() for link in links)
+        if links:
+            ideal = min(inner, max(ideal, links_width))
         height = self._text.height_for(ideal)
         # A line's extra height lies above its letters; half of it below looks centred.
         line = self._theme.line_height("text")
         lift = (line - QFontMetrics(self._theme.font("text")).height()) // 2
         self._text.setGeometry(pad_x, pad_y - lift, ideal, height)
-        if self._is_long():
-            self._more.setGeometry(
-                pad_x - metrics.gap_xs,
-                pad_y + height,
-                self._more.sizeHint().width(),
-                metrics.pane_header_height,
-            )
+        if links:
+            left = pad_x - metrics.gap_xs
+            for link in links:
+                link_width = link.sizeHint().width()
+                if left > pad_x and left + link_width > pad_x + ideal:
+                    left, height = pad_x - metrics.gap_xs, height + metrics.pane_header_height
+                link.setGeometry(left, pad_y + height, link_width, metrics.pane_header_height)
+                left += link_width
             height += metrics.pane_header_height
         total = height + 2 * pad_y
         self._frame.setGeometry(width - ideal - 2 * pad_x, 0, ideal + 2 * pad_x, total)
@@ -193,3 +229,15 @@ class QuestionBubble(QWidget):
             bottom = max(bottom, top + size.height())
         self._frame.setGeometry(width - most, 0, most, bottom + pad)
         return bottom + pad
+
+
+def _step(question: str, begin: int) -> int:
+    """Where the piece that begins there ends: after a line, where there is one."""
+    end = begin + STEP_CHARS
+    lines = question[begin:end].splitlines(keepends=True)
+    if len(lines) > STEP_LINES:
+        return begin + sum(map(len, lines[:STEP_LINES]))
+    if end >= len(question):
+        return len(question)
+    at = question.rfind("\n", begin + STEP_CHARS // 2, end)
+    return end if at < 0 else at + 1

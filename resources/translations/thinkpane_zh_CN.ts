@@ -1438,6 +1438,10 @@
         <translation>下一个问题</translation>
     </message>
     <message>
+        <source>Show more of {count} characters</source>
+        <translation>再显示一些（共 {count} 个字符）</translation>
+    </message>
+    <message>
         <source>Show less</source>
         <translation>收起</translation>
     </message>

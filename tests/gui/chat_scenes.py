@@ -46,6 +46,17 @@ def scene_no_answer(window: MainWindow) -> None:
     )
 
 
+def scene_long_question(window: MainWindow) -> None:
+    lines = "".join(
+        f"2026-11-{n % 28 + 1:02}, sensor {n % 7}, {n * 37 % 100} %\n" for n in range(2_000)
+    )
+    question = f'What is odd here?\n\nFile "readings.csv":\n\n```csv\n{lines}```'
+    scenes.show_chat(window, scenes.exchange("e1", question))
+    bubble = window.transcript.exchange_widget("e1").bubble
+    bubble.unfold_for(("sensor",))
+    window.transcript.verticalScrollBar().setValue(21_500)
+
+
 def scene_pinned(window: MainWindow) -> None:
     scenes.scene_done(window)
     now = time.time()

@@ -80,6 +80,7 @@ SHOTS = (
     Shot("search-light", chat_scenes.scene_search, settings_open=False),
     Shot("search-dark", chat_scenes.scene_search, "dark", settings_open=False),
     Shot("search-versions-light", chat_scenes.scene_search_versions, settings_open=False),
+    Shot("long-question-dark", chat_scenes.scene_long_question, "dark", settings_open=False),
     Shot("no-answer-light", chat_scenes.scene_no_answer, settings_open=False),
     Shot("zh-no-answer-dark", chat_scenes.scene_no_answer, "dark", language=CHINESE),
     Shot("pinned-light", chat_scenes.scene_pinned, settings_open=False),

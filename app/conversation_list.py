@@ -290,11 +290,12 @@ class ConversationList:
         return Conversation(self._new_id(), created_at=now, updated_at=now)
 
     def _show(self, conversation: Conversation) -> None:
-        old = self._shown_id
         self._shown_id = self._wanted_id = conversation.conversation_id
         self._open[conversation.conversation_id] = conversation
-        if old != self._shown_id and not self.is_busy(old):
-            self._open.pop(old, None)
+        # The one that was left, and those whose replies have ended since they were left.
+        for other in [each for each in self._open if each != self._shown_id]:
+            if not self.is_busy(other):
+                del self._open[other]
         self.settings_shown(conversation)
         self._view.show_conversation(self.shown)
         self.shown_changed(conversation.conversation_id)

@@ -38,7 +38,7 @@ _KINDS: tuple[tuple[Any, str], ...] = (
 )
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=16)
 def color_lines(source: str, language: str) -> tuple[tuple[ColoredRun, ...], ...]:
     """Coloured runs of each line; all empty where the language is unknown."""
     lines = source.split("\n")

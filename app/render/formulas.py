@@ -48,7 +48,7 @@ class _NotDrawnError(ValueError):
     """The formula holds something that would silently come out wrong."""
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=64)
 def render_formula(tex: str, size_px: int, display: bool) -> FormulaImage | None:
     """The formula drawn, or None where it cannot be: then show `formula_as_text`.
 

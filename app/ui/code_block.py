@@ -147,7 +147,7 @@ class CodeBlock(QFrame):
         document.markContentsDirty(0, document.characterCount())
 
     def _on_colors(self, source: str, language: str) -> None:
-        if (source, language) == (self._source, self._language):
+        if (source, language) == (self._source, self._language.lower()):
             self._theme.code_colors.arrived.disconnect(self._on_colors)
             self._waits = False
             self._color()

@@ -17,11 +17,15 @@ from PySide6.QtGui import (
 from PySide6.QtSvg import QSvgRenderer
 
 from app.render.formulas import FormulaImage
+from app.ui.kept_results import KeptResults
 
 FORMULA_OBJECT = QTextFormat.ObjectTypes.UserObject.value + 1
 _FIRST = QTextFormat.Property.UserProperty.value + 1
 _TEX, _DISPLAY, _WAITS, _SVG, _WIDTH, _ASCENT, _DESCENT = range(_FIRST, _FIRST + 7)
 OBJECT_CHARACTER = "￼"
+
+MOST_RENDERED_CHARS = 500_000
+"""Of SVG that a text keeps ready to be painted: more than a screen of formulas, in some 2 MB."""
 
 _serials = itertools.count(1)
 
@@ -76,7 +80,9 @@ class FormulaObject(QPyTextObject):
 
     def __init__(self, parent: QTextDocument) -> None:
         super().__init__(parent)
-        self._renderers: dict[tuple[str, str], QSvgRenderer] = {}
+        self._renderers: KeptResults[tuple[str, str], QSvgRenderer] = KeptResults(
+            MOST_RENDERED_CHARS, lambda key, renderer: len(key[0])
+        )
 
     def intrinsicSize(self, doc: QTextDocument, posInDocument: int, format: QTextFormat) -> QSizeF:  # noqa: N803 - Qt's name
         """Width and height of the formula, at most as wide as the document."""
@@ -135,9 +141,10 @@ class FormulaObject(QPyTextObject):
 
     def _renderer(self, image: FormulaImage, color: str) -> QSvgRenderer:
         key = (image.svg, color)
-        if key not in self._renderers:
+        renderer = self._renderers.get(key)
+        if renderer is None:
             source = image.svg.replace("black", color)
             renderer = QSvgRenderer(QByteArray(source.encode()))
             renderer.setAspectRatioMode(Qt.AspectRatioMode.KeepAspectRatio)
-            self._renderers[key] = renderer
-        return self._renderers[key]
+            self._renderers.put(key, renderer)
+        return renderer

@@ -10,14 +10,23 @@ from typing import Literal
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.render.formulas import FormulaImage, render_formula
+from app.ui.kept_results import KeptResults
 
 Run = Callable[[Callable[[], FormulaImage | None], Callable[[FormulaImage | None], None]], None]
 """Does a job on another thread, then calls the second argument with its result on this one."""
 
+Key = tuple[str, int, bool]
+"""TeX, pixel size, display."""
+
 Draw = Callable[[str, int, bool], FormulaImage | None]
 """Draws a formula: TeX, pixel size, display."""
 
-MOST_KEPT = 2_048
+MOST_KEPT_CHARS = 16_000_000
+"""Of TeX and SVG: some 2,000 formulas of usual length, or 50 of the longest that are drawn."""
+
+_ENTRY_CHARS = 200
+"""What an entry takes besides."""
+
 MOST_AT_ONCE = 8
 """As many are given to the other thread at a time: the newest, which stand before the reader."""
 TELL_MS = 40
@@ -28,6 +37,15 @@ class NoImage(Enum):
 
     COMING = "coming"
     IMPOSSIBLE = "impossible"
+
+
+Drawn = FormulaImage | Literal[NoImage.IMPOSSIBLE]
+"""What drawing came to."""
+
+
+def _size_of(key: Key, drawn: Drawn) -> int:
+    svg = drawn.svg if isinstance(drawn, FormulaImage) else ""
+    return _ENTRY_CHARS + len(key[0]) + len(svg)
 
 
 class FormulaSource(QObject):
@@ -43,8 +61,9 @@ class FormulaSource(QObject):
         super().__init__(parent)
         self._run: Run | None = None
         self._draw: Draw = render_formula
-        self._images: dict[tuple[str, int, bool], FormulaImage | NoImage] = {}
-        self._queue: list[tuple[str, int, bool]] = []
+        self._drawn: KeptResults[Key, Drawn] = KeptResults(MOST_KEPT_CHARS, _size_of)
+        self._coming: set[Key] = set()
+        self._queue: list[Key] = []
         self._at_work = 0
         self._tell_timer = QTimer(self)
         self._tell_timer.setSingleShot(True)
@@ -56,21 +75,19 @@ class FormulaSource(QObject):
         self._run = run
         self._draw = draw
 
-    def ask(
-        self, tex: str, size_px: int, display: bool
-    ) -> FormulaImage | Literal[NoImage.COMING, NoImage.IMPOSSIBLE]:
+    def ask(self, tex: str, size_px: int, display: bool) -> Drawn | Literal[NoImage.COMING]:
         """The drawn formula, or why there is none."""
         key = (tex, size_px, display)
-        found = self._images.get(key)
-        if found is None:
-            if self._run is None:
-                self._take(key, self._draw(*key))
-            else:
-                self._images[key] = NoImage.COMING
-                self._queue.append(key)
-                self._hand_over()
-            found = self._images[key]
-        return found
+        found = self._drawn.get(key)
+        if found is not None:
+            return found
+        if self._run is None:
+            return self._take(key, self._draw(*key))
+        if key not in self._coming:
+            self._coming.add(key)
+            self._queue.append(key)
+            self._hand_over()
+        return NoImage.COMING
 
     def tell_again(self) -> None:
         """Emit `arrived` soon."""
@@ -83,17 +100,14 @@ class FormulaSource(QObject):
             self._at_work += 1
             self._run(partial(self._draw, *key), partial(self._on_drawn, key))
 
-    def _on_drawn(self, key: tuple[str, int, bool], image: FormulaImage | None) -> None:
+    def _on_drawn(self, key: Key, image: FormulaImage | None) -> None:
         self._at_work -= 1
+        self._coming.discard(key)
         self._take(key, image)
         self._hand_over()
         self.tell_again()
 
-    def _take(self, key: tuple[str, int, bool], image: FormulaImage | None) -> None:
-        self._images.pop(key, None)
-        self._images[key] = NoImage.IMPOSSIBLE if image is None else image
-        while len(self._images) > MOST_KEPT:
-            oldest = next(iter(self._images))
-            if self._images[oldest] is NoImage.COMING:
-                break
-            del self._images[oldest]
+    def _take(self, key: Key, image: FormulaImage | None) -> Drawn:
+        result: Drawn = NoImage.IMPOSSIBLE if image is None else image
+        self._drawn.put(key, result)
+        return result

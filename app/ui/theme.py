@@ -140,13 +140,17 @@ class Theme(QObject):
         # A style sheet's font-size starts from the application's font, not from the parent's.
         QApplication.setFont(self.font("text"))
         sheet = self.style_sheet()
-        self._dressed = [widget for widget in self._dressed if isValid(widget)]
+        self._forget_closed()
         for widget in self._dressed:
             widget.setStyleSheet(sheet)
         self.changed.emit()
 
+    def _forget_closed(self) -> None:
+        self._dressed = [widget for widget in self._dressed if isValid(widget)]
+
     def dress(self, window: QWidget) -> None:
         """Give a top-level widget the style sheet, now and after each change."""
+        self._forget_closed()
         self._dressed.append(window)
         window.setStyleSheet(self.style_sheet())
 

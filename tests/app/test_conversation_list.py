@@ -260,3 +260,17 @@ def test_search_finds_thinking_and_all_words_anywhere_in_the_chat(desk):
     assert titles(desk) == ["About rockets"]
     desk.chats.on_search("friction")
     assert desk.view.summaries[0].snippet == "Friction and drag."
+
+
+def test_a_chat_is_let_go_once_it_is_left_and_its_reply_has_ended(desk):
+    desk.ask("Answered at length")
+    answering = desk.chats.shown_id
+    desk.chats.is_busy = lambda conversation_id: conversation_id == answering
+    desk.chats.on_new_chat()
+    assert desk.chats.get(answering) is not None
+    desk.chats.is_busy = lambda conversation_id: False
+    desk.ask("Another one")
+    desk.chats.on_new_chat()
+    assert desk.chats.get(answering) is None
+    desk.chats.on_conversation_selected(answering)
+    assert desk.view.conversation.exchanges[0].question == "Answered at length"

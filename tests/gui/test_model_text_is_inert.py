@@ -4,7 +4,7 @@ import builtins
 import io
 
 import pytest
-from PySide6.QtCore import Qt, QTimer, QUrl
+from PySide6.QtCore import QCoreApplication, QEvent, Qt, QTimer, QUrl
 from PySide6.QtGui import QDesktopServices, QTextCursor, QTextDocument
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLabel, QMessageBox
@@ -110,6 +110,8 @@ def test_a_link_opens_only_after_a_yes_that_shows_all_of_it(window, opened):
     ask_to_open(window, url)
     assert seen == [url, url]
     assert opened == [url]
+    QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+    assert not window.findChildren(QMessageBox)
 
 
 @pytest.mark.parametrize(

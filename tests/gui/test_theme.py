@@ -2,6 +2,7 @@
 
 import json
 import re
+import weakref
 from pathlib import Path
 
 import pytest
@@ -145,3 +146,13 @@ def test_a_window_that_is_gone_is_no_longer_dressed(qtbot, theme):
     delete(gone)
     theme.set_look("dark", 15)
     assert isinstance(theme, Theme)
+
+
+def test_a_window_that_is_gone_is_let_go_when_the_next_one_is_dressed(theme):
+    gone = QWidget()
+    theme.dress(gone)
+    kept = weakref.ref(gone)
+    delete(gone)
+    del gone
+    theme.dress(QWidget())
+    assert kept() is None

@@ -19,6 +19,7 @@ from app.ui.controls import TextButton
 from app.ui.exchange_widget import ExchangeWidget
 from app.ui.pane_share import PaneShare
 from app.ui.pending_edits import PendingEdits
+from app.ui.reading_line import ReadingLine
 from app.ui.theme import Theme
 from app.ui.transcript_room import Room, SpareExchange, estimated_height, surplus_of
 from engine.api import Channel
@@ -54,6 +55,7 @@ class TranscriptView(QScrollArea):
         self._share = share
         self._rooms: list[Room] = []
         self._pending = PendingEdits()
+        self._reading = ReadingLine()
         self._by_id: dict[str, int] = {}
         self._state = ChatState.IDLE
         self._following = True
@@ -259,6 +261,7 @@ class TranscriptView(QScrollArea):
         bar = self.verticalScrollBar()
         anchor = next((room for room in self._rooms if room.top + room.height > bar.value()), None)
         offset = bar.value() - anchor.top if anchor else 0
+        self._reading.hold(anchor.widget if resized and anchor else None, offset)
         left, width = self._column()
         gap = self._theme.metrics.exchange_gap
         top = gap - self._theme.metrics.gap_xs
@@ -280,7 +283,7 @@ class TranscriptView(QScrollArea):
         if self._following:
             bar.setValue(bar.maximum())
         elif anchor:
-            bar.setValue(anchor.top + offset)
+            bar.setValue(anchor.top + self._reading.offset(offset))
         self._arranging = False
         self._show_visible_parts()
         self._update_jump()

@@ -26,5 +26,3 @@ def ask_to_open(parent: QWidget, address: str) -> None:
     box.exec()
     if box.clickedButton() is open_button:
         QDesktopServices.openUrl(QUrl(url))
-    # Its parent is the window, which would keep it to the end.
-    box.deleteLater()

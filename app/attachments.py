@@ -29,6 +29,8 @@ from app.language import QT_TRANSLATE_NOOP, translate
 from app.settings_controller import Jobs
 from app.token_counting import PIECE_CHARS, CountStep, PieceCounter
 
+SET_CONTEXT = QT_TRANSLATE_NOOP("Actions", "Set a longer context")
+
 MAX_FILES = 10
 MAX_QUESTION_CHARS = 16_000_000
 """Of all files together; more is refused before it slows anything down."""
@@ -135,9 +137,10 @@ class Attachments:
 
     def on_held_back(self) -> None:
         """Say why the question cannot be sent now; everything stays where it is."""
-        note, _ = self._note()
-        if note:
-            self._refuse(note)
+        if self._note()[0]:
+            text = translate("Attach", "Not sent: it is longer than the model can see at once.")
+            action = ("show_setting:context_tokens", SET_CONTEXT)
+            self._view.show_notice(Notice("attach", text, "warn", (action,)))
             return
         text = translate(
             "Attach", "The tokens of the text are being counted. The question can be sent then."

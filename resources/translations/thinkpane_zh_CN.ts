@@ -64,6 +64,10 @@
         <translation>试试更高的存在惩罚</translation>
     </message>
     <message>
+        <source>Set a longer context</source>
+        <translation>设置更长的上下文</translation>
+    </message>
+    <message>
         <source>Put it back</source>
         <translation>放回</translation>
     </message>
@@ -198,6 +202,10 @@
     <message>
         <source>“{name}” is taken out of the question.</source>
         <translation>已将“{name}”从问题中移出。</translation>
+    </message>
+    <message>
+        <source>Not sent: it is longer than the model can see at once.</source>
+        <translation>未发送：内容超过模型一次能看到的长度。</translation>
     </message>
     <message>
         <source>The tokens of the text are being counted. The question can be sent then.</source>

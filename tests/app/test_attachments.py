@@ -28,6 +28,7 @@ from engine.errors import BadModelFile
 from engine.open_engine import open_engine
 from engine.scripted_engine import scripted_info
 from tests.app.fakes import Desk
+from tests.app.test_model_controller import actions
 
 RESOURCES = Path(__file__).resolve().parents[2] / "resources"
 
@@ -329,7 +330,11 @@ def test_a_text_of_5_mb_is_counted_in_pieces_and_told_with_its_counts(desk, atta
     assert f"{tokens:,} tokens" in desk.view.attached.note
     assert f"{desk.models.info.capacity_tokens:,}" in desk.view.attached.note
     attachments.on_held_back()
-    assert desk.view.notices["attach"].text == desk.view.attached.note
+    notice = desk.view.notices["attach"]
+    assert notice.text.startswith("Not sent")
+    actions(desk, []).on_action(notice.actions[0][0])
+    assert desk.view.revealed == ["context_tokens"]
+    assert len(desk.view.attached.files) == 1
 
 
 def test_a_short_text_never_holds_its_question_back(desk, attachments):

@@ -28,6 +28,9 @@ PASSED_ON = (
 MOST_BUILT = 24
 """From this number on, exchanges that are far from the reader give their widgets back."""
 
+MOST_CHARACTERS = 200_000
+"""And from so much text on: 100,000 characters of prose and code take some 70 MB as widgets."""
+
 
 @dataclass(slots=True)
 class Room:
@@ -43,6 +46,12 @@ class Room:
         """Whether its reply waits or is on its way."""
         reply = self.exchange.reply
         return reply is not None and reply.status is ReplyStatus.RUNNING
+
+    @property
+    def characters(self) -> int:
+        """Length of its texts, without what is still streaming in."""
+        reply = self.exchange.reply
+        return 0 if reply is None else len(reply.thinking) + len(reply.answer)
 
     def empty(self) -> None:
         """Take the widget away; the room keeps its height."""
@@ -103,16 +112,19 @@ def surplus_of(rooms: Sequence[Room], far: Callable[[int], bool]) -> list[Room]:
     What runs, and what the reader opened or began to edit, keeps its widget. `far(index)` says
     whether a room is far from what is seen.
     """
-    surplus = sum(room.widget is not None for room in rooms) - MOST_BUILT
-    found = [
-        room
-        for index, room in enumerate(rooms)
-        if room.widget is not None
-        and not room.is_running
-        and not room.widget.is_in_use
-        and far(index)
-    ]
-    return found[: max(0, surplus)]
+    built = [room for room in rooms if room.widget is not None]
+    surplus = len(built) - MOST_BUILT
+    surplus_characters = sum(room.characters for room in built) - MOST_CHARACTERS
+    found: list[Room] = []
+    for index, room in enumerate(rooms):
+        if surplus <= 0 and surplus_characters <= 0:
+            break
+        stays = room.widget is None or room.is_running or room.widget.is_in_use
+        if not stays and far(index):
+            found.append(room)
+            surplus -= 1
+            surplus_characters -= room.characters
+    return found
 
 
 def estimated_height(exchange: Exchange, theme: Theme, answer_width: float) -> int:

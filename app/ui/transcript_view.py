@@ -162,6 +162,7 @@ class TranscriptView(QScrollArea):
         else:
             self._widget_of(index)
         self._arrange()
+        self._build_timer.start()
 
     def remove_after(self, exchange_id: str) -> None:
         """Take away all exchanges after that one."""

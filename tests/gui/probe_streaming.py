@@ -54,8 +54,10 @@ MODEL = ModelRecord("m1", "Script", Path(sys.executable))
 class PacedEngine(ScriptedEngine):
     """Gives tokens at the pace of a device and burns Python for each, as a real loop would."""
 
-    def __init__(self, reply: ScriptedReply, tokens_per_s: float) -> None:
-        super().__init__([reply], info=scripted_info(capacity_tokens=200_000))
+    def __init__(
+        self, reply: ScriptedReply, tokens_per_s: float, capacity_tokens: int = 200_000
+    ) -> None:
+        super().__init__([reply], info=scripted_info(capacity_tokens=capacity_tokens))
         self._token_s = 1 / tokens_per_s
         self._next_at = 0.0
         self.first_at = 0.0
@@ -174,10 +176,16 @@ class StreamFigures:
 class Probe:
     """The app on a fresh profile with a scripted model."""
 
-    def __init__(self, folder: Path, reply: ScriptedReply, tokens_per_s: float) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        reply: ScriptedReply,
+        tokens_per_s: float,
+        capacity_tokens: int = 200_000,
+    ) -> None:
         self.paths = paths_for(folder)
         ensure_folders(self.paths)
-        self.engine = PacedEngine(reply, tokens_per_s)
+        self.engine = PacedEngine(reply, tokens_per_s, capacity_tokens)
         options = StartOptions(only_models=(MODEL,))
         loaded = load_profile(self.paths.settings_file)
         self.app = Application(self.paths, loaded, self._play, options, UncaughtErrors())

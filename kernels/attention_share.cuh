@@ -1,10 +1,10 @@
 // The attention of a decode step inside one block: cached rows of one kv head, dealt to the lanes.
 //
-// Operation   none by itself; inlined into decode_attention.cu and qkv_attention_cluster.cu.
+// Operation   none by itself; inlined into decode_attention.cu and self_attention_cluster.cu.
 // Assumes     blocks of 32 DECODE_WARPS threads
 // Numerics    fp32, base-2 exponentials; the order of all sums is fixed
 // Source      Dao et al. 2023, "Flash-Decoding"; Milakov, Gimelshein 2018 (joining softmaxes)
-// Oracle      tests/kernels/test_decode_attention.py, test_qkv_attention_cluster.py
+// Oracle      tests/kernels/test_decode_attention.py, test_self_attention_cluster.py
 #pragma once
 
 constexpr int DECODE_WARPS = 8;

@@ -29,8 +29,8 @@ from engine.cuda.kernel_list import kernel_sources
 from engine.cuda.memory_block import MemoryBlock
 from engine.cuda.ops import Ops, require_kernel_sizes, rope_table
 from engine.cuda.prefill_product import choose_prefill_product
-from engine.cuda.qkv_attention import cluster_attention
 from engine.cuda.sampler import DeviceSampler
+from engine.cuda.self_attention import cluster_attention
 from engine.cuda.token_readback import TokenReadback
 from engine.cuda.weight_upload import upload_weights
 from engine.errors import LoadCancelled
@@ -71,8 +71,8 @@ class CudaBackend:
     ) -> None:
         """Find the GPU and plan; nothing is allocated before `load`.
 
-        `cluster_blocks`: qkv and attention of one sequence in clusters of so many blocks, where the
-        GPU has them; 0: in two kernels.
+        `cluster_blocks`: the self-attention of one sequence in clusters of so many blocks, where
+        the GPU has them; 0: in three kernels.
 
         Raises:
             NoCudaDevice, DriverTooOld: there is no GPU that the kernels run on.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 from engine.cuda.device import CudaDevice
@@ -13,6 +13,8 @@ _VALUES_PER_VECTOR = 8
 _STAGED_VECTORS = 24
 """16-byte vectors of weights that a thread stages in a turn, at most."""
 _CP_ASYNC_CAPABILITY = 80
+_JOINING_WARPS = 12
+"""Each block reads all parts: few large blocks, one to a multiprocessor of an H200."""
 
 
 class Kind(IntEnum):
@@ -44,6 +46,14 @@ class DecodeProduct:
     kind: Kind
     normalizes: bool
     shape: LaunchShape
+    joins_parts: bool = False
+    """Adds what `SelfAttention` has left to the residual stream; one row (decode_product_parts.cu).
+    """
+
+    @property
+    def file(self) -> str:
+        """File of the kernel; its entry point is this and "_bf16"."""
+        return "decode_product_parts" if self.joins_parts else "decode_product"
 
     @property
     def defines(self) -> tuple[str, ...]:
@@ -71,7 +81,8 @@ class DecodeProduct:
             return 0
         s = self.shape
         staged = min(s.staged, _vectors(self.inputs))
-        return s.turns * s.rows * staged * 16 * self.threads
+        joined = 4 * self.inputs if self.joins_parts and self.normalizes else 0
+        return s.turns * s.rows * staged * 16 * self.threads + joined
 
     def blocks(self, device: CudaDevice) -> int:
         """Blocks of a launch: enough to do all rows at once, or, of a product that takes several
@@ -95,10 +106,16 @@ class DecodeProducts:
     gate_up: DecodeProduct
     down: DecodeProduct
     lm_head: DecodeProduct
+    joining_gate_up: DecodeProduct
+    joining_down: DecodeProduct
 
     def all(self) -> tuple[DecodeProduct, ...]:
-        """In the order of a step."""
+        """Those of a step of separate kernels, in order."""
         return (self.qkv, self.o, self.gate_up, self.down, self.lm_head)
+
+    def joining(self) -> tuple[DecodeProduct, ...]:
+        """Those that take the place of others where the attention leaves parts."""
+        return (self.joining_gate_up, self.joining_down)
 
 
 def decode_products(config: ModelConfig, shapes: dict[str, LaunchShape]) -> DecodeProducts:
@@ -113,12 +130,17 @@ def decode_products(config: ModelConfig, shapes: dict[str, LaunchShape]) -> Deco
         shape = shapes.get(name) or _usual_shape(name, inputs)
         return DecodeProduct(inputs, outputs, kind, normalizes, shape)
 
+    gate_up = product("gate_up", hidden, intermediate, Kind.SWIGLU, normalizes=True)
+    down = product("down", intermediate, hidden, Kind.ADD, normalizes=False)
+    large = shapes.get("joining_gate_up") or replace(gate_up.shape, warps=_JOINING_WARPS)
     return DecodeProducts(
         qkv=product("qkv", hidden, q_values + 2 * kv_values, Kind.STORE, normalizes=True),
         o=product("o", q_values, hidden, Kind.ADD, normalizes=False),
-        gate_up=product("gate_up", hidden, intermediate, Kind.SWIGLU, normalizes=True),
-        down=product("down", intermediate, hidden, Kind.ADD, normalizes=False),
+        gate_up=gate_up,
+        down=down,
         lm_head=product("lm_head", hidden, config.vocab_size, Kind.STORE, normalizes=True),
+        joining_gate_up=replace(gate_up, shape=large, joins_parts=True),
+        joining_down=replace(down, joins_parts=True),
     )
 
 

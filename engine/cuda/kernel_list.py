@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from engine.cuda.decode_product import decode_products
 from engine.cuda.kernel_source import KernelSource
-from engine.cuda.qkv_attention import QkvAttention
+from engine.cuda.self_attention import SelfAttention
 from engine.models.memory_plan import DECODE_SPLITS
 from engine.models.model_config import ModelConfig
 
@@ -26,13 +26,17 @@ _PLAIN = (
 
 
 def kernel_sources(
-    config: ModelConfig, attention: QkvAttention | None = None
+    config: ModelConfig, attention: SelfAttention | None = None
 ) -> list[KernelSource]:
     """Every compilation that loading, prefill and decode make use of."""
-    clusters = [] if attention is None else [attention.defines]
+    products = decode_products(config, {})
+    of_clusters = []
+    if attention is not None:
+        of_clusters.append(KernelSource("self_attention_cluster", attention.defines))
+        of_clusters += [KernelSource(p.file, p.defines) for p in products.joining()]
     return [
-        *(KernelSource("qkv_attention_cluster", defines) for defines in clusters),
+        *of_clusters,
         *map(KernelSource, _PLAIN),
         KernelSource("decode_attention", (f"-DATTENTION_SPLITS={DECODE_SPLITS}",)),
-        *(KernelSource("decode_product", p.defines) for p in decode_products(config, {}).all()),
+        *(KernelSource(p.file, p.defines) for p in products.all()),
     ]

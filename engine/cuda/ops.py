@@ -15,7 +15,7 @@ from engine.cuda.dependent_launch import DependentLaunch
 from engine.cuda.device import CudaDevice
 from engine.cuda.kernel_library import KernelLibrary
 from engine.cuda.memory_block import DeviceArray
-from engine.cuda.qkv_attention import PORTABLE_CLUSTER, THREADS, QkvAttention
+from engine.cuda.self_attention import PORTABLE_CLUSTER, THREADS, SelfAttention
 from engine.errors import UnsupportedModel
 from engine.models.memory_plan import DECODE_SPLITS
 from engine.models.model_config import ModelConfig
@@ -74,7 +74,7 @@ class Ops:
         device: CudaDevice,
         library: KernelLibrary,
         shapes: dict[str, LaunchShape] | None = None,
-        attention: QkvAttention | None = None,
+        attention: SelfAttention | None = None,
     ) -> None:
         self._config = config
         self._device = device
@@ -82,7 +82,7 @@ class Ops:
         self._launch = DependentLaunch(device)
         self.products = decode_products(config, shapes or {})
         self.cluster_attention = attention
-        """How qkv and attention of one row are launched together; None: they are not."""
+        """How self-attention of one row is launched as one kernel; None: it is not."""
         self._heads = config.num_attention_heads + 2 * config.num_key_value_heads
         self._large_tiles = device.compute_capability in _LARGE_SHARED_MEMORY
 
@@ -108,14 +108,19 @@ class Ops:
         weight: DeviceArray,
         rows: int,
         norm: DeviceArray | None = None,
+        parts: DeviceArray | None = None,
     ) -> None:
-        """Compute a fused product of B rows, x [B, K] to out [B, N]; types: decode_product.cu."""
+        """Compute a fused product of B rows, x [B, K] to out [B, N]; types: decode_product.cu.
+
+        `parts` [NKV, E] is what `self_attention` has left, for a product that joins it.
+        """
         shared = product.shared_bytes(self._device)
-        kernel = self._library.kernel(
-            "decode_product", "decode_product_bf16", shared, product.defines
-        )
+        kernel = self._library.kernel(product.file, f"{product.file}_bf16", shared, product.defines)
         # Without a norm the kernel does not read that argument.
-        arguments = (out, x, weight if norm is None else norm, weight, _i32(rows))
+        arguments = (
+            *(out, x, weight if norm is None else norm, weight),
+            _i32(rows) if parts is None else parts,
+        )
         grid = (product.blocks(self._device),)
         self._launch(kernel, grid, (product.threads,), arguments, shared_mem=shared)
 
@@ -240,28 +245,28 @@ class Ops:
         grid = (DECODE_SPLITS, self._config.num_key_value_heads, rows)
         self._launch(kernel, grid, (256,), arguments)
 
-    def qkv_attention(
+    def self_attention(
         self,
-        attention: QkvAttention,
-        out: DeviceArray,
+        attention: SelfAttention,
+        parts: DeviceArray,
         pools: tuple[DeviceArray, DeviceArray],
         hidden: DeviceArray,
-        weights: tuple[DeviceArray, DeviceArray],
+        weights: tuple[DeviceArray, DeviceArray, DeviceArray],
         norms: tuple[DeviceArray, DeviceArray],
         rope_table: DeviceArray,
         placement: tuple[DeviceArray, DeviceArray, DeviceArray],
     ) -> None:
-        """Compute out [1, NH, HD] bf16 from hidden [1, E]; append k, v to the pools.
+        """Compute parts [NKV, E], whose sum hidden [1, E] is to get; append k, v to the pools.
 
-        `weights` is the input norm's [E] and qkv_proj; `placement` as in `qk_norm_rope`.
+        `weights` is the input norm's [E], qkv_proj and o_proj; `placement` as in `qk_norm_rope`.
         """
         shared = attention.shared_bytes
-        name = "qkv_attention_cluster"
+        name = "self_attention_cluster"
         kernel = self._library.kernel(name, f"{name}_bf16", shared, attention.defines)
         if attention.blocks > PORTABLE_CLUSTER and self._launch.overlaps:
             self._launch.allow_large_cluster(kernel)
         arguments = (
-            *(out, *pools, hidden, *weights, *norms, rope_table, *placement),
+            *(parts, *pools, hidden, *weights, *norms, rope_table, *placement),
             _i32(placement[2].shape[1]),
         )
         grid = (attention.blocks, self._config.num_key_value_heads)

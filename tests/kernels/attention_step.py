@@ -7,19 +7,12 @@ import numpy as np
 from tests.kernels import oracle
 from tests.kernels.checking import Guarded, assert_close
 from tests.kernels.emulation import Sizes, from_bf16, load_kernels, to_bf16
-from tests.kernels.emulation.build import KERNELS
 from tests.kernels.oracle_attention import NAN_BF16, PAGE_TOKENS, attention_of_values, paged_cache
 
 THETA = 1e6
 NORMED = Sizes(NH=4, NKV=2, HD=32)
 PLAIN = Sizes(NH=4, NKV=2, HD=32, QK_NORM=0)
 UNTOUCHED = 0xFFFF  # what Guarded arrays start as, in 16 bits
-
-
-def source_with_shares(file: str) -> str:
-    """Text of a .cu file with attention_share.cuh in it, to plant faults in either."""
-    shares = (KERNELS / "attention_share.cuh").read_text().replace("#pragma once\n", "")
-    return (KERNELS / file).read_text().replace('#include "attention_share.cuh"\n', shares)
 
 
 class AttentionStep:
@@ -131,21 +124,26 @@ class AttentionStep:
         np.testing.assert_array_equal(self.k_pool, k_expected)
         np.testing.assert_array_equal(self.v_pool, v_expected)
 
+    def attention(self, b: int) -> tuple[np.ndarray, float]:
+        """Float64 attention of row b, [NH, HD], and its error from fp32 sums and exponentials."""
+        slot, position = self.slots[b], self.positions[b]
+        page, row = self.place(slot, position)
+        q = oracle.rotate(self.new_token(b)[0], position, THETA)
+        # The new token's row as the cache holds it; check_cache has compared it.
+        keys = self.cache.keys[slot][: position + 1].copy()
+        values = self.cache.values[slot][: position + 1].copy()
+        keys[position] = from_bf16(self.k_pool[page, :, row])
+        values[position] = from_bf16(self.v_pool[page, :, row])
+        expected = attention_of_values(q[None], keys, values, np.array([position]))[0]
+        return expected, 2.0**-14 * np.abs(values).max()
+
     def check_output(self) -> None:
-        for b, (slot, position) in enumerate(zip(self.slots, self.positions, strict=True)):
+        for b, position in enumerate(self.positions):
             if position < 0:
                 assert (self.out.array[b] == UNTOUCHED).all(), "an idle row was written"
                 continue
-            page, row = self.place(slot, position)
-            q = oracle.rotate(self.new_token(b)[0], position, THETA)
-            # The new token's row as the cache holds it; check_cache has compared it.
-            keys = self.cache.keys[slot][: position + 1].copy()
-            values = self.cache.values[slot][: position + 1].copy()
-            keys[position] = from_bf16(self.k_pool[page, :, row])
-            values[position] = from_bf16(self.v_pool[page, :, row])
-            expected = attention_of_values(q[None], keys, values, np.array([position]))[0]
-            # One rounding, and a little of the largest |v| for fp32 sums and exponentials.
-            tolerance = oracle.BF16_EPS * np.abs(expected) + 2.0**-14 * np.abs(values).max()
+            expected, error = self.attention(b)
+            tolerance = oracle.BF16_EPS * np.abs(expected) + error
             assert_close(from_bf16(self.out.array[b]), expected, tolerance)
 
     def check_scratch(self) -> None:

@@ -31,7 +31,7 @@ def targets(path: Path) -> tuple[int | str, ...]:
     return WITH_CLUSTERS if path.stem.endswith("_cluster") else ARCHITECTURES
 
 
-PRODUCTS = ("qkv", "o", "gate_up", "down", "lm_head")
+PRODUCTS = ("qkv", "o", "gate_up", "down", "lm_head", "joining_gate_up", "joining_down")
 # The decode kernels live on their registers: from here on none of them may spill.
 NO_SPILLS_FROM = 86
 # More than this and a spill has got out of hand; a few bytes around a branch cost nothing.
@@ -64,38 +64,41 @@ def test_compiles_for_every_architecture(path, sizes):
         list(pool.map(check, targets(path)))
 
 
-def product_defines(sizes: Sizes, product: str) -> tuple[str, ...]:
-    """Options of decode_product.cu as a decode step compiles it."""
+def compilation(sizes: Sizes, work: str) -> tuple[str, tuple[str, ...]]:
+    """File and options as a decode step compiles them."""
     heads = (sizes.NH, sizes.NKV, sizes.HD)
     rest = (sizes.V, sizes.RMS_NORM_EPS, 1e4, 4096, True)
     config = ModelConfig("qwen3", 1, sizes.E, sizes.F, *heads, *rest)
+    if work == "attention":
+        return "decode_attention", (f"-DATTENTION_SPLITS={DECODE_SPLITS}",)
     with emulated_cupy():
         from engine.cuda.decode_product import decode_products
+        from engine.cuda.self_attention import SelfAttention
 
-        defines: tuple[str, ...] = getattr(decode_products(config, {}), product).defines
-    return defines
+        if work == "self_attention":
+            return "self_attention_cluster", SelfAttention(config, 16, 2).defines
+        product = getattr(decode_products(config, {}), work)
+        return product.file, product.defines
 
 
 @needs_nvrtc
 @pytest.mark.emulation
-@pytest.mark.parametrize("work", [*PRODUCTS, "attention"])
+@pytest.mark.parametrize("work", [*PRODUCTS, "attention", "self_attention"])
 @pytest.mark.parametrize("sizes", [QWEN3_0_6B, SMOLLM2_135M], ids=["qwen3-0.6b", "smollm2-135m"])
 def test_decode_kernels_keep_all_in_registers(sizes, work):
-    if work == "attention":
-        path, defines = KERNELS / "decode_attention.cu", (f"-DATTENTION_SPLITS={DECODE_SPLITS}",)
-    else:
-        path, defines = KERNELS / "decode_product.cu", product_defines(sizes, work)
+    file, defines = compilation(sizes, work)
+    path = KERNELS / f"{file}.cu"
     source = inline_includes(path)
     flags = [*sizes.defines(), *defines]
 
-    def check(arch: int) -> str:
+    def check(arch: int | str) -> str:
         (kernel,) = compile_cubin(source, path.name, arch, flags)[1]
-        most = 0 if arch >= NO_SPILLS_FROM else MOST_SPILL_BYTES
+        most = 0 if int(arch) >= NO_SPILLS_FROM else MOST_SPILL_BYTES
         assert kernel.spill_bytes <= most, f"sm_{arch} {' '.join(defines)}: {kernel}"
         return f"sm_{arch} {kernel.registers}"
 
     with ThreadPoolExecutor(2) as pool:
-        print(f"registers of {path.stem} {work}:", *pool.map(check, ARCHITECTURES), sep="  ")
+        print(f"registers of {path.stem} {work}:", *pool.map(check, targets(path)), sep="  ")
 
 
 @needs_nvrtc

@@ -7,10 +7,11 @@ import re
 import numpy as np
 import pytest
 
-from tests.kernels.attention_step import NORMED, PLAIN, AttentionStep, source_with_shares
+from tests.kernels.attention_step import NORMED, PLAIN, AttentionStep
 from tests.kernels.emulation import EmulationError, Sizes, from_bf16
+from tests.kernels.emulation.build import source_with
 
-SOURCE = source_with_shares("decode_attention.cu")
+SOURCE = source_with("decode_attention.cu", "attention_share.cuh")
 ORDERS = (0, 1, 2, 3)
 
 

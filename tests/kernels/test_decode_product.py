@@ -10,10 +10,10 @@ import pytest
 from tests.kernels import oracle
 from tests.kernels.checking import Guarded, assert_close
 from tests.kernels.emulation import SanitizerError, Sizes, from_bf16, load_kernels, to_bf16
-from tests.kernels.emulation.build import KERNELS
+from tests.kernels.emulation.build import source_with
 
 STORE, ADD, SWIGLU = 0, 1, 2
-SOURCE = (KERNELS / "decode_product.cu").read_text()
+SOURCE = source_with("decode_product.cu", "decode_product.cuh")
 EPS = Sizes().RMS_NORM_EPS
 KINDS = [(1, STORE), (0, ADD), (1, SWIGLU), (0, STORE), (0, SWIGLU), (1, ADD)]
 KIND_IDS = ["qkv", "o", "gate_up", "plain", "swiglu", "norm-add"]
@@ -251,17 +251,29 @@ def plant(old: str, new: str) -> str:
 
 
 SWIGLU_TURNS = Product(576, 19, 1, SWIGLU, turns=2)
+ADD_TURNS = Product(264, 19, 0, ADD, turns=2)
 LONG_ROWS = Product(2056, 33, 1, STORE, staged=2, turns=2)
 # What is replaced, by what, the product that shows it, and the scale of its input.
 FAULTS = {
     "eps": (" + RMS_NORM_EPS", "", Product(576, 5, 1), 1e-3),
     "mean": ("(1.0f / K)", "(1.0f / (K + 1))", Product(576, 5, 1), 1.0),
     "norm weight": ("values.of[i] *= factors[i];", "", SWIGLU_TURNS, 1.0),
-    "squares of the row before": ("if (!HELD) {", "if (false) {", LONG_ROWS, 1.0),
-    "input of the row before": ("(first || B > 1)", "first", SWIGLU_TURNS, 1.0),
+    "squares of the row before": (
+        "else {\n                squares = 0.0f;",
+        "else {",
+        LONG_ROWS,
+        1.0,
+    ),
+    "input of the row before": ("(first || B > 1)", "(first && b == 0)", SWIGLU_TURNS, 1.0),
     "up": (": N + group * OUTPUTS", ": group * OUTPUTS", SWIGLU_TURNS, 1.0),
     "gate": ("fast_silu(value) * sums", "value * sums", SWIGLU_TURNS, 1.0),
-    "residual": ("*out + value", "value", Product(264, 5, 0, ADD), 1.0),
+    "residual": ("before + value", "value", Product(264, 5, 0, ADD), 1.0),
+    "residual of another turn": (
+        "parts, group);\n            if (b",
+        "parts, 0);\n            if (b",
+        ADD_TURNS,
+        1.0,
+    ),
     "wait": ("cp_async_wait<TURNS - 1>", "cp_async_wait<TURNS>", SWIGLU_TURNS, 1.0),
     "next turn": ("weight, group + TURNS * warps)", "weight, group + warps)", LONG_ROWS, 1.0),
     "slot": ("turn = turn + 1 < TURNS ? turn + 1 : 0", "turn = 0", LONG_ROWS, 1.0),

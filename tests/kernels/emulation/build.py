@@ -131,6 +131,12 @@ def build_library(path: Path, flags: list[str], arch: int, sanitize: bool) -> Pa
     return _compile(command, inputs, _translation_unit(path), f"{path.stem}.so")
 
 
+def source_with(file: str, header: str) -> str:
+    """Text of `kernels/<file>` with one of its headers in it, to plant faults in either."""
+    text = (KERNELS / header).read_text().replace("#pragma once\n", "")
+    return (KERNELS / file).read_text().replace(f'#include "{header}"\n', text)
+
+
 def write_source(source: str) -> Path:
     """Path of a file with this text, for planted faults."""
     digest = hashlib.sha256(source.encode()).hexdigest()[:16]

@@ -1,12 +1,15 @@
-// Operation   a decode step's first half of a layer for one row: x is normalised, multiplied with
-//               qkv_proj, q and k are normalised (only with QK_NORM = 1) and rotated, k and v
-//               appended to the pages, then out[h] = sum_s softmax_s(q[h] . k[s, kv] / sqrt(HD)) *
-//               v[s, kv], kv = h / (NH / NKV), over positions 0 ... positions[0]
-// Arguments   out          [NH, HD] bf16, written; not for an idle row
+// Operation   a decode step's self-attention of one layer for one row: x is normalised and multiplied
+//             with qkv_proj, q and k are normalised (only with QK_NORM = 1) and rotated, k and v
+//             appended to the pages, attention[h] = sum_s softmax_s(q[h] . k[s, kv] / sqrt(HD)) *
+//             v[s, kv], kv = h / (NH / NKV), over positions 0 ... positions[0]; then each kv head's
+//             part of the product with o_proj: parts[kv] = sum over its heads h of attention[h] *
+//             o_proj[:, h]. The parts' sum is what the residual stream gets.
+// Arguments   parts        [NKV, E] fp32, written; not for an idle row
 //             k_pool, v_pool [pages, NKV, 64, HD] bf16, rows of the new token written
 //             x            [E] fp32, 16-byte aligned: the residual stream
 //             norm         [E] bf16
-//             weight       [(NH + 2 NKV) HD, E] bf16, 16-byte aligned: rows of q, then k, then v
+//             qkv_proj     [(NH + 2 NKV) HD, E] bf16, 16-byte aligned: rows of q, then k, then v
+//             o_proj       [E, NH HD] bf16, 16-byte aligned
 //             q_norm, k_norm [HD] bf16, 16-byte aligned; not read with QK_NORM = 0
 //             rope_table   [capacity, HD/2, 2] fp32: cos, sin
 //             positions    [1] int32: position of the new token; negative: an idle row
@@ -14,18 +17,19 @@
 //             block_table  [slots, max_pages] int32
 //             max_pages    int32
 // Launch      grid (CLUSTER, NKV) in clusters of CLUSTER = ATTENTION_CLUSTER blocks, block (256),
-//             dynamic shared memory SHARED_BYTES (engine/cuda/qkv_attention.py computes it too).
-//             More than 8 blocks in a cluster must be allowed with the driver.
+//             dynamic shared memory as engine/cuda/self_attention.py computes it. More than 8 blocks
+//             in a cluster must be allowed with the driver.
 // Assumes     9.0 and up; HD a power of two from 32 to 256, NH / NKV <= 8, (NH / NKV) * HD <= 1024,
 //             E % 8 == 0 and E <= 2048, CLUSTER a power of two up to 16 that divides
 //             (NH / NKV) * HD; the rest as decode_attention.cu
-// Numerics    as decode_product.cu and decode_attention.cu; the order of all sums is fixed, but it
-//             is another one
+// Numerics    as decode_product.cu and decode_attention.cu, but that the attention's output is not
+//             rounded; the order of all sums is fixed, and another one than there
 // Source      one cluster has one kv head, so that the new token and the shares of the attention
 //             pass through distributed shared memory and never through L2 (NVIDIA, "CUDA C++
-//             Programming Guide", thread block clusters). The weights, and the first cached rows,
-//             are copied into shared memory before the previous kernel has ended.
-// Oracle      tests/kernels/test_qkv_attention_cluster.py
+//             Programming Guide", thread block clusters). The weights of qkv_proj, and the first
+//             cached rows, are copied into shared memory before the previous kernel has ended;
+//             those of o_proj take the same place while the attention is computed.
+// Oracle      tests/kernels/test_self_attention_cluster.py
 #include "common.cuh"
 #include "cluster.cuh"
 #include "attention_share.cuh"
@@ -45,17 +49,22 @@ constexpr int TOKEN = (GROUP + 2) * HD;  // values of the new token that belong 
 constexpr int BLOCK_ROWS = (TOKEN + CLUSTER - 1) / CLUSTER;  // of weight
 constexpr int ROWS = (BLOCK_ROWS + DECODE_WARPS - 1) / DECODE_WARPS;  // of a warp
 constexpr int VECTORS = (E / 8 + WARP - 1) / WARP;  // of 8 weights, per lane and row
-constexpr int OUTPUTS = GROUP * HD / CLUSTER;  // that this block joins and writes
+constexpr int HEADS = GROUP * HD;         // values of the attention's output
+constexpr int OUTPUTS = HEADS / CLUSTER;  // of them that this block joins
 constexpr int HALF = HEAD_CHUNKS / 2;
+constexpr int O_BLOCK_ROWS = (E + CLUSTER - 1) / CLUSTER;  // of o_proj
+constexpr int O_ROWS = (O_BLOCK_ROWS + DECODE_WARPS - 1) / DECODE_WARPS;
+constexpr int O_VECTORS = (HEADS / 8 + WARP - 1) / WARP;
 
-static_assert(KEY_LANES == HEAD_CHUNKS, "qkv_attention_cluster: heads are powers of two");
-static_assert(E <= 2048, "qkv_attention_cluster: the input is held in registers");
-static_assert(GROUP * HD % CLUSTER == 0 && CLUSTER <= HD && WARP % CLUSTER == 0,
-              "qkv_attention_cluster: unsupported cluster");
+static_assert(KEY_LANES == HEAD_CHUNKS, "self_attention_cluster: heads are powers of two");
+static_assert(E <= 2048, "self_attention_cluster: the input is held in registers");
+static_assert(HEADS % CLUSTER == 0 && CLUSTER <= HD && WARP % CLUSTER == 0,
+              "self_attention_cluster: unsupported cluster");
 
 // What the blocks of a cluster write to each other, and the shares of this block's warps.
 struct __align__(16) Exchange {
     float token[TOKEN];  // q, k, v before norm and rotation
+    float joined[HEADS];  // the attention's output
     float out[DECODE_WARPS][GROUP][HD];
     float parts[CLUSTER][OUTPUTS + 1];  // of this block's outputs; + 1: no bank conflicts
     float part_max[CLUSTER][GROUP];
@@ -64,10 +73,13 @@ struct __align__(16) Exchange {
     float sum[DECODE_WARPS][GROUP];
 };
 
-constexpr int WEIGHT_SLOTS = ROWS * VECTORS * THREADS;  // of 16 bytes
+// Of 16 bytes; first the weights of qkv_proj, then those of o_proj.
+constexpr int QKV_SLOTS = ROWS * VECTORS * THREADS;
+constexpr int O_SLOTS = O_ROWS * O_VECTORS * THREADS;
+constexpr int WEIGHT_SLOTS = QKV_SLOTS > O_SLOTS ? QKV_SLOTS : O_SLOTS;
 constexpr int UNIT_SLOTS = 2 * KEYS_EACH * THREADS;     // keys, then values
 
-// ---------------------------------------------------------------- the product
+// ---------------------------------------------------------------- the products
 
 // Row of weight for value `index` of the token.
 __device__ __forceinline__ size_t weight_row(int index) {
@@ -91,11 +103,11 @@ __device__ __forceinline__ int place_of(int v) {
     return (v * WARP + static_cast<int>(threadIdx.x) % WARP) * 8;
 }
 
-__device__ __forceinline__ void stage_weights(uint4* slots, const bf16* weight) {
+__device__ __forceinline__ void stage_qkv(uint4* slots, const bf16* qkv_proj) {
 #pragma unroll
     for (int r = 0; r < ROWS; ++r) {
         const int index = token_index(r);
-        const bf16* row = weight + weight_row(index < TOKEN ? index : 0) * E;
+        const bf16* row = qkv_proj + weight_row(index < TOKEN ? index : 0) * E;
 #pragma unroll
         for (int v = 0; v < VECTORS; ++v) {
             const bool valid = inside(v) && index < TOKEN;
@@ -106,8 +118,8 @@ __device__ __forceinline__ void stage_weights(uint4* slots, const bf16* weight) 
 }
 
 // Sums of this warp's rows, in every lane.
-__device__ __forceinline__ void multiply(float (&sums)[ROWS], const uint4* slots, const float* x,
-                                         const uint4 (&norms)[VECTORS]) {
+__device__ __forceinline__ void multiply_qkv(float (&sums)[ROWS], const uint4* slots,
+                                             const float* x, const uint4 (&norms)[VECTORS]) {
     float values[VECTORS][8] = {};
     float squares = 0.0f;
 #pragma unroll
@@ -152,6 +164,61 @@ __device__ __forceinline__ void send_token(Exchange& exchange, const float (&sum
         const int index = token_index(r);
         if (lane < CLUSTER && index < TOKEN) {
             store_to_block(&exchange.token[index], lane, sums[r]);
+        }
+    }
+}
+
+// Row of o_proj that row r of this warp makes; E or more where there is none.
+__device__ __forceinline__ int o_row(int r) {
+    const int row = static_cast<int>(threadIdx.x) / WARP * O_ROWS + r;
+    return row < O_BLOCK_ROWS ? cluster_rank() * O_BLOCK_ROWS + row : E;
+}
+
+__device__ __forceinline__ bool inside_heads(int v) {
+    return v * WARP + static_cast<int>(threadIdx.x) % WARP < HEADS / 8;
+}
+
+// Each thread's own slots again: it has read the weights that lie there.
+__device__ __forceinline__ void stage_o(uint4* slots, const bf16* o_proj) {
+#pragma unroll
+    for (int r = 0; r < O_ROWS; ++r) {
+        const int row = o_row(r);
+        const bf16* heads = o_proj + static_cast<size_t>(row < E ? row : 0) * NH * HD +
+                            static_cast<size_t>(blockIdx.y) * HEADS;
+#pragma unroll
+        for (int v = 0; v < O_VECTORS; ++v) {
+            const bool valid = inside_heads(v) && row < E;
+            cp_async_16(slots + (r * O_VECTORS + v) * THREADS + threadIdx.x,
+                        heads + (valid ? place_of(v) : 0), valid);
+        }
+    }
+}
+
+__device__ __forceinline__ void multiply_o(float* part, const uint4* slots, const float* joined) {
+    float sums[O_ROWS] = {};
+    cp_async_wait<0>();
+#pragma unroll
+    for (int v = 0; v < O_VECTORS; ++v) {
+        float values[8] = {};
+        if (inside_heads(v)) {
+            load_8_floats(values, joined + place_of(v));
+        }
+#pragma unroll
+        for (int r = 0; r < O_ROWS; ++r) {
+            float weights[8];
+            unpack_8_bf16(weights, slots[(r * O_VECTORS + v) * THREADS + threadIdx.x]);
+#pragma unroll
+            for (int i = 0; i < 8; ++i) {
+                sums[r] = fmaf(weights[i], values[i], sums[r]);
+            }
+        }
+    }
+#pragma unroll
+    for (int r = 0; r < O_ROWS; ++r) {
+        const float sum = warp_sum(sums[r]);
+        const int row = o_row(r);
+        if (static_cast<int>(threadIdx.x) % WARP == r % WARP && row < E) {
+            part[row] = sum;
         }
     }
 }
@@ -342,7 +409,7 @@ __device__ __forceinline__ void store_shares(Exchange& exchange, const Share (&s
 __device__ __forceinline__ void send_shares(Exchange& exchange) {
     const int rank = cluster_rank();
 #pragma unroll 1
-    for (int index = threadIdx.x; index < GROUP * HD; index += THREADS) {
+    for (int index = threadIdx.x; index < HEADS; index += THREADS) {
         const int g = index / HD;
         float largest = NO_SCORE;
 #pragma unroll
@@ -365,8 +432,8 @@ __device__ __forceinline__ void send_shares(Exchange& exchange) {
     }
 }
 
-// Joins the parts that all blocks have sent; CLUSTER lanes to an output.
-__device__ __forceinline__ void write_outputs(bf16* out, const Exchange& exchange) {
+// Joins the shares that all blocks have sent, CLUSTER lanes to an output, and sends it to all.
+__device__ __forceinline__ void join_blocks(Exchange& exchange) {
     const int part = threadIdx.x % CLUSTER;
     const int rank = cluster_rank();
 #pragma unroll 1
@@ -388,22 +455,24 @@ __device__ __forceinline__ void write_outputs(bf16* out, const Exchange& exchang
             total += __shfl_xor_sync(FULL_MASK, total, lanes);
             value += __shfl_xor_sync(FULL_MASK, value, lanes);
         }
-        if (part == 0 && used) {
-            out[rank * OUTPUTS + index] = to_bf16(value * fast_reciprocal(total));
+        if (used) {
+            float* place = &exchange.joined[rank * OUTPUTS + index];
+            store_to_block(place, part, value * fast_reciprocal(total));
         }
     }
 }
 
 extern "C" __global__ void __cluster_dims__(ATTENTION_CLUSTER, 1, 1) __launch_bounds__(THREADS)
-    qkv_attention_cluster_bf16(bf16* out, bf16* k_pool, bf16* v_pool, const float* x,
-                               const bf16* norm, const bf16* weight, const bf16* q_norm,
-                               const bf16* k_norm, const float* rope_table, const int* positions,
-                               const int* slots, const int* block_table, int max_pages) {
+    self_attention_cluster_bf16(float* parts, bf16* k_pool, bf16* v_pool, const float* x,
+                                const bf16* norm, const bf16* qkv_proj, const bf16* o_proj,
+                                const bf16* q_norm, const bf16* k_norm, const float* rope_table,
+                                const int* positions, const int* slots, const int* block_table,
+                                int max_pages) {
     DYNAMIC_SHARED(uint4, weights);
     uint4* ring = weights + WEIGHT_SLOTS;
     Exchange& exchange = *reinterpret_cast<Exchange*>(ring + STAGES * UNIT_SLOTS);
     const int rank = cluster_rank();
-    stage_weights(weights, weight);
+    stage_qkv(weights, qkv_proj);
     cp_async_commit();
     const int position = positions[0];
     if (position < 0) {
@@ -437,10 +506,12 @@ extern "C" __global__ void __cluster_dims__(ATTENTION_CLUSTER, 1, 1) __launch_bo
     wait_for_previous_kernel();
 
     float sums[ROWS];
-    multiply(sums, weights, x, norms);
+    multiply_qkv(sums, weights, x, norms);
     cluster_wait();  // all blocks have started
     send_token(exchange, sums);
     cluster_arrive();
+    stage_o(weights, o_proj);
+    cp_async_commit();
     cluster_wait();
 
     float query[GROUP][8];
@@ -465,5 +536,8 @@ extern "C" __global__ void __cluster_dims__(ATTENTION_CLUSTER, 1, 1) __launch_bo
     send_shares(exchange);
     cluster_arrive();
     cluster_wait();
-    write_outputs(out + static_cast<size_t>(blockIdx.y) * GROUP * HD, exchange);
+    join_blocks(exchange);
+    cluster_arrive();
+    cluster_wait();
+    multiply_o(parts + static_cast<size_t>(blockIdx.y) * E, weights, exchange.joined);
 }

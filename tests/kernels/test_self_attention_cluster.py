@@ -1,4 +1,4 @@
-"""qkv_attention_cluster.cu against float64: product, norm, rotation, cache, attention, joining."""
+"""self_attention_cluster.cu against float64: products, norms, rotation, cache, attention."""
 
 from __future__ import annotations
 
@@ -7,23 +7,25 @@ import pytest
 
 from engine.models.model_config import ModelConfig
 from tests.kernels import oracle
-from tests.kernels.attention_step import NORMED, PLAIN, AttentionStep, source_with_shares
+from tests.kernels.attention_step import NORMED, PLAIN, AttentionStep
+from tests.kernels.checking import Guarded, assert_close
 from tests.kernels.emulated_device import emulated_cupy
 from tests.kernels.emulation import EmulationError, Sizes, from_bf16, load_kernels, to_bf16
+from tests.kernels.emulation.build import source_with
 from tests.kernels.oracle_attention import NAN_BF16
 
-SOURCE = source_with_shares("qkv_attention_cluster.cu")
+SOURCE = source_with("self_attention_cluster.cu", "attention_share.cuh")
 ORDERS = (0, 1, 2, 3)
 
 
-def qkv_attention(sizes: Sizes, cluster: int, stages: int):
+def self_attention(sizes: Sizes, cluster: int, stages: int):
     """The launch as the engine lays it out."""
     heads = (sizes.NH, sizes.NKV, sizes.HD)
     config = ModelConfig("qwen3", 1, sizes.E, sizes.F, *heads, 256, 1e-6, 1e6, 4096, True)
     with emulated_cupy():
-        from engine.cuda.qkv_attention import QkvAttention
+        from engine.cuda.self_attention import SelfAttention
 
-        return QkvAttention(config, cluster, stages)
+        return SelfAttention(config, cluster, stages)
 
 
 class ClusterStep(AttentionStep):
@@ -37,7 +39,9 @@ class ClusterStep(AttentionStep):
         s, rng = self.sizes, np.random.default_rng([11, position + 1])
         self.x = rng.standard_normal(s.E).astype(np.float32) * 3
         self.norm = to_bf16(rng.uniform(0.5, 2, s.E))
-        self.weight = to_bf16(rng.standard_normal((self.qkv.shape[1], s.E)) / np.sqrt(s.E))
+        self.qkv_proj = to_bf16(rng.standard_normal((self.qkv.shape[1], s.E)) / np.sqrt(s.E))
+        self.o_proj = to_bf16(rng.standard_normal((s.E, s.NH * s.HD)) / np.sqrt(s.NH * s.HD))
+        self.parts = Guarded((s.NKV, s.E), np.float32)
         if s.QK_NORM == 0:
             self.q_norm = self.k_norm = np.full(s.HD, NAN_BF16, np.uint16)
         self.multiply()
@@ -47,34 +51,45 @@ class ClusterStep(AttentionStep):
         x = oracle.rms_norm(
             self.x.astype(np.float64), from_bf16(self.norm), self.sizes.RMS_NORM_EPS
         )
-        self.qkv = oracle.matvec(x[None], from_bf16(self.weight).astype(np.float64))
+        self.qkv = oracle.matvec(x[None], from_bf16(self.qkv_proj).astype(np.float64))
 
     def launch(self, *, arch=900, source=None, **options) -> None:
-        attention = qkv_attention(self.sizes, self.cluster, self.stages)
+        attention = self_attention(self.sizes, self.cluster, self.stages)
         kernels = load_kernels(
-            "qkv_attention_cluster.cu",
+            "self_attention_cluster.cu",
             self.sizes,
             arch=arch,
             source=source,
             defines=dict(define.removeprefix("-D").split("=") for define in attention.defines),
         )
-        args = [self.out.array, self.k_pool, self.v_pool, self.x, self.norm, self.weight]
-        args += [self.q_norm, self.k_norm, self.rope_table]
+        args = [self.parts.array, self.k_pool, self.v_pool, self.x, self.norm]
+        args += [self.qkv_proj, self.o_proj, self.q_norm, self.k_norm, self.rope_table]
         args += [np.array(self.positions, np.int32), np.array(self.slots, np.int32)]
         args += [self.cache.block_table, np.int32(self.cache.block_table.shape[1])]
         kernels.launch(
-            "qkv_attention_cluster_bf16",
+            "self_attention_cluster_bf16",
             (self.cluster, self.sizes.NKV),
             (256,),
             args,
             shared_bytes=attention.shared_bytes,
             **options,
         )
-        self.out.assert_guards_intact()
+        self.parts.assert_guards_intact()
 
     def check(self) -> None:
         self.check_cache()
-        self.check_output()
+        if self.positions[0] < 0:
+            assert np.isnan(self.parts.array).all(), "an idle row was written"
+            return
+        s = self.sizes
+        attention, error = self.attention(0)
+        # By kv head: [NKV, its values], and of o_proj [E, NKV, its values].
+        heads = attention.reshape(s.NKV, -1)
+        weights = from_bf16(self.o_proj).astype(np.float64).reshape(s.E, s.NKV, -1)
+        expected = np.einsum("gv,egv->ge", heads, weights)
+        sizes = np.einsum("gv,egv->ge", np.abs(heads), np.abs(weights))
+        tolerance = error * np.abs(weights).sum(axis=2).T + 8 * oracle.FP32_EPS * sizes
+        assert_close(self.parts.array, expected, tolerance)
 
 
 def run(position, *, arch=900, source=None, orders=(0,), sanitize=False, **case) -> ClusterStep:
@@ -156,7 +171,7 @@ def test_result_does_not_depend_on_clusters_that_run_together():
     apart.launch(orders=(0,))
     together.launch(orders=ORDERS, resident=True)
     together.check()
-    np.testing.assert_array_equal(apart.out.array, together.out.array)
+    np.testing.assert_array_equal(apart.parts.array, together.parts.array)
 
 
 @pytest.mark.emulation
@@ -172,7 +187,7 @@ def test_what_is_not_finite_stays_visible(value):
     step = ClusterStep(130)
     step.x[3] = value
     step.launch(orders=(0,))
-    assert np.isnan(from_bf16(step.out.array)).all()
+    assert np.isnan(step.parts.array).all()
 
 
 FAULTS = {
@@ -207,6 +222,11 @@ FAULTS = {
     "rescale": ("shares[g].out[d] *= correction;", ""),
     "warps": ("weight * exchange.sum[w][g]", "exchange.sum[w][g]"),
     "blocks": ("weight * exchange.parts[part]", "exchange.parts[part]"),
+    "row of o_proj": ("cluster_rank() * O_BLOCK_ROWS + row : E", "row : E"),
+    "heads of o_proj": ("(blockIdx.y) * HEADS;", "(0) * HEADS;"),
+    "kv head of a part": ("(blockIdx.y) * E, weights", "(0) * E, weights"),
+    "o_proj still on its way": ("    cp_async_wait<0>();", ""),
+    "joined values to some blocks": ("        if (used) {", "        if (used && part > 0) {"),
     "head of an output": ("(rank * OUTPUTS + index) / HD", "0"),
     "maximum of one head": ("index % HD < CLUSTER", "index < CLUSTER"),
 }
@@ -236,9 +256,10 @@ def test_the_case_of_the_planted_faults_is_right_without_them():
 MEET = "    cluster_arrive();\n    cluster_wait();\n"
 WAITS = {
     "all blocks have started": ("    cluster_wait();  // all", "    cluster_arrive();  // all"),
-    "the token": (f"    send_token(exchange, sums);\n{MEET}", "    send_token(exchange, sums);\n"),
+    "the token": ("    cp_async_commit();\n    cluster_wait();\n", "    cp_async_commit();\n"),
     "the block's shares": ("    __syncthreads();\n    send_shares", "    send_shares"),
-    "the cluster's shares": (f"{MEET}    write_outputs", "    write_outputs"),
+    "the cluster's shares": (f"{MEET}    join_blocks", "    join_blocks"),
+    "the joined values": (f"{MEET}    multiply_o", "    multiply_o"),
 }
 
 

@@ -1,9 +1,10 @@
-"""The first half of a decode layer in one launch of clusters (qkv_attention_cluster.cu)."""
+"""A decode layer's self-attention in one launch of clusters (self_attention_cluster.cu)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from engine.cuda.decode_product import decode_products
 from engine.cuda.dependent_launch import dependent_launch_available
 from engine.cuda.device import CudaDevice
 from engine.models.model_config import ModelConfig
@@ -21,7 +22,7 @@ _HEAD_DIMS = (32, 64, 128, 256)
 
 
 @dataclass(frozen=True, slots=True)
-class QkvAttention:
+class SelfAttention:
     """One kv head to a cluster of `blocks`; each has `stages` units of cached rows under way."""
 
     config: ModelConfig
@@ -38,15 +39,20 @@ class QkvAttention:
         """Dynamic shared memory of a block: weights, cached rows, then what blocks exchange."""
         config = self.config
         group = config.num_attention_heads // config.num_key_value_heads
-        token, outputs = (group + 2) * config.head_dim, group * config.head_dim // self.blocks
-        rows = _ceil(_ceil(token, self.blocks), _WARPS)
-        vectors = _ceil(config.hidden_size, _VALUES_PER_VECTOR * _WARP)
+        token, heads = (group + 2) * config.head_dim, group * config.head_dim
+        qkv = self._slots(token, config.hidden_size)
+        o = self._slots(config.hidden_size, heads)
         keys_at_once = THREADS // (config.head_dim // _VALUES_PER_VECTOR)
         keys_each = 2 if keys_at_once <= _WARP else 1
-        slots = (rows * vectors + self.stages * 2 * keys_each) * THREADS
-        exchanged = token + self.blocks * (outputs + 1 + 2 * group)
+        slots = (max(qkv, o) + self.stages * 2 * keys_each) * THREADS
+        exchanged = token + heads + self.blocks * (heads // self.blocks + 1 + 2 * group)
         shares = _WARPS * group * (config.head_dim + 2)
         return slots * 16 + _ceil(exchanged + shares, 4) * 16
+
+    def _slots(self, rows: int, inputs: int) -> int:
+        """16-byte vectors that a thread stages of a matrix which the cluster shares."""
+        vectors = _ceil(inputs, _VALUES_PER_VECTOR * _WARP)
+        return _ceil(_ceil(rows, self.blocks), _WARPS) * vectors
 
     def fits(self, device: CudaDevice) -> bool:
         """Whether the kernel can serve this model on this GPU."""
@@ -61,12 +67,15 @@ class QkvAttention:
         )
 
 
-def cluster_attention(config: ModelConfig, device: CudaDevice, blocks: int) -> QkvAttention | None:
-    """How one sequence's qkv and attention are launched in clusters; None where they cannot be."""
+def cluster_attention(config: ModelConfig, device: CudaDevice, blocks: int) -> SelfAttention | None:
+    """How one sequence's self-attention is launched in clusters; None where it cannot be."""
     if blocks == 0 or (blocks > PORTABLE_CLUSTER and not dependent_launch_available(device)):
         return None
+    joining = decode_products(config, {}).joining()
+    if any(p.shared_bytes(device) > device.shared_bytes_per_block for p in joining):
+        return None
     for stages in (2, 1):
-        attention = QkvAttention(config, blocks, stages)
+        attention = SelfAttention(config, blocks, stages)
         if attention.fits(device):
             return attention
     return None

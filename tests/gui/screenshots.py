@@ -139,7 +139,7 @@ def draw(shots: list[Shot], folder: Path) -> None:
         app.processEvents()
         shot.scene(window)
         settled = time.monotonic() + 0.4
-        while time.monotonic() < settled:
+        while time.monotonic() < settled or window.transcript.is_behind:
             app.processEvents()
         shown = window.findChild(KeyList) or window
         save(shown.grab().toImage(), folder / f"{shot.name}.png")

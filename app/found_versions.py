@@ -27,15 +27,16 @@ class FoundVersions:
         if words_of(search) and chat.exchanges:
             self._chats.store_of(conversation_id).read(
                 lambda store: store.hidden_versions(conversation_id, search),
-                partial(self._on_found, conversation_id, search),
+                partial(self._on_found, search),
             )
 
-    def _on_found(self, conversation_id: str, search: str, hidden: list[tuple[str, int]]) -> None:
-        if conversation_id != self._chats.shown_id or search != self._chats.search:
+    def _on_found(self, search: str, hidden: list[tuple[str, int]]) -> None:
+        if search != self._chats.search:
             return
         replies = _other_replies(self._chats.shown, words_of(search))
         shown = [each.exchange_id for each in self._chats.shown.exchanges]
         places = [("reply", *place) for place in replies] + [("question", *p) for p in hidden]
+        # A quick hand may have opened another chat meanwhile.
         places = [place for place in places if place[1] in shown]
         if not places:
             return

@@ -520,6 +520,21 @@ def test_what_is_pasted_before_the_store_has_answered_is_kept_too(desk, attachme
     assert [each.size_bytes for each in desk.view.attached.files] == [5, 6]
 
 
+def test_a_chat_that_is_shown_twice_before_the_store_answers_has_its_files_once(desk, attachments):
+    desk.ask("One?")
+    chat = desk.chats.shown_id
+    attachments.on_pasted("first")
+    desk = again(desk)
+    desk.store.held = []
+    desk.chats.on_conversation_selected(chat)
+    desk.store.held.pop(0)()  # the chat itself
+    desk.chats.show_again()
+    held, desk.store.held = desk.store.held, None
+    for answer in held:
+        answer()
+    assert [each.name for each in desk.view.attached.files] == ["Pasted text"]
+
+
 def test_a_chat_that_is_erased_takes_its_files_along(desk, attachments):
     desk.ask("One?")
     attachments.on_pasted("secret words")

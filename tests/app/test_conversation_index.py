@@ -137,6 +137,8 @@ def test_what_an_edit_hides_is_found_and_said_to_be_hidden(store):
     assert snippets(store, "apple") == ["Another version: an apple"]
     assert snippets(store, "fruit") == ["Another version: red fruit"]
     assert snippets(store, "pear") == ["a pear"]
+    for search in ("apple pear", "pear apple"):
+        assert snippets(store, search) == ["a pear"], "what is shown comes first"
     store.restore_branch("c1", "c1-e", "b1", "b2")
     assert snippets(store, "apple") == ["an apple"]
     assert snippets(store, "pear") == ["Another version: a pear"]

@@ -18,6 +18,7 @@ TEXTS = {
     "code": "def f(x):\n    if x:\n\n        return 'a'  # why\n\n\nclass A:\n\tpass\n" * 40,
     "one paragraph": "word  and   spaces " * 200,
     "Chinese": "天空为什么是蓝色的？因为大气散射。\n" * 120,
+    "ragged": "a word\n\n\n\n\n\nand (more)\n \t \n\n" * 100,
     "blank lines": "\n" * 1000 + "x" + " " * 1000 + "y",
 }
 
@@ -45,10 +46,10 @@ def test_pieces_are_short_and_nothing_is_between_them(text: str, most: int) -> N
     assert all(0 < len(piece) <= most for piece in pieces)
 
 
-@pytest.mark.parametrize("name", ["prose", "code", "one paragraph"])
+@pytest.mark.parametrize("name", ["prose", "code", "one paragraph", "ragged"])
 def test_the_counts_of_pieces_add_up_to_that_of_the_whole(engine: OneTokenizer, name: str) -> None:
     text = TEXTS[name]
-    pieces = pieces_of(text, 256)
+    pieces = pieces_of(text, 101)
     assert len(pieces) > 5
     assert sum(count_text(piece, engine) or 0 for piece in pieces) == count_text(text, engine)
 

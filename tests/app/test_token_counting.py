@@ -18,7 +18,7 @@ TEXTS = {
     "code": "def f(x):\n    if x:\n\n        return 'a'  # why\n\n\nclass A:\n\tpass\n" * 40,
     "one paragraph": "word  and   spaces " * 200,
     "Chinese": "天空为什么是蓝色的？因为大气散射。\n" * 120,
-    "ragged": "a word\n\n\n\n\n\nand (more)\n \t \n\n" * 100,
+    "ragged": "".join("word " * (n % 9) + f"({n})" + "\n" * (n % 7) for n in range(400)),
     "blank lines": "\n" * 1000 + "x" + " " * 1000 + "y",
 }
 

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from engine.api import Capability, GenerationControl
-from engine.errors import BadModelFile, BadRequest, ModelFileMissing, NoCudaDevice
+from engine.errors import BadModelFile, BadRequest, GpuFault, ModelFileMissing, NoCudaDevice
 from engine.models import gguf_file
 from engine.open_engine import describe_memory, open_engine
 from tests.engine.models.tiny_gguf import make_tiny_gguf
@@ -23,8 +23,9 @@ def test_auto_falls_back_to_the_cpu_and_cuda_does_not(tiny_folder):
     info = open_engine(tiny_folder, "auto").info()
     assert not info.on_gpu
     assert info.device.startswith("CPU")
-    with pytest.raises(NoCudaDevice, match="cupy"):
+    with pytest.raises(NoCudaDevice, match="cupy") as refused:
         open_engine(tiny_folder, "cuda")
+    assert refused.value.fault is GpuFault.NOT_INSTALLED
 
 
 def test_an_unknown_device_is_refused(tiny_folder):

@@ -10,7 +10,7 @@ from email.utils import format_datetime
 import pytest
 
 from engine.api import DownloadProgress
-from engine.errors import ChecksumMismatch, DownloadFailed
+from engine.errors import ChecksumMismatch, DownloadFailed, DownloadFault
 from engine.models.model_catalog import CatalogModel
 from engine.models.model_store import ModelStore
 from tests.engine.store.conftest import MIB, Fetch
@@ -64,6 +64,8 @@ def test_drip_feed_below_the_minimum_rate_reconnects(
     assert_installed(store, model, contents)
     waits = {event.waiting_for for event in events if isinstance(event, DownloadProgress)}
     assert "the connection is too slow" in waits
+    faults = {event.fault for event in events if isinstance(event, DownloadProgress)}
+    assert faults == {None, DownloadFault.TOO_SLOW}
     assert hub.requests[-1].headers["range"].startswith("bytes=")
 
 
@@ -72,6 +74,7 @@ def test_stall_is_shown_before_it_is_broken_off(impatient_fetch: Fetch, hub: Fak
     events = impatient_fetch()
     stalled = [e for e in events if isinstance(e, DownloadProgress) and e.waiting_for]
     assert stalled[0].waiting_for == "no answer"
+    assert stalled[0].fault is DownloadFault.NO_ANSWER
     assert stalled[0].bytes_per_s == 0
     assert stalled[0].seconds_left is None
     assert stalled[0].retry_in_s is not None
@@ -147,6 +150,8 @@ def test_file_of_another_length_is_refused_and_the_partial_kept(
     hub.faults = [SOUND, Fault(cut_after=MIB), Fault(body=b"x" * 99, content_range="bytes 0-98/99")]
     with pytest.raises(DownloadFailed, match="offers 99 bytes where 3145741") as failure:
         fetch()
+    assert failure.value.fault is DownloadFault.OTHER_FILE
+    assert failure.value.about == "127.0.0.1"
     assert failure.value.kept_bytes == MIB
     part = store.folder(model) / "model.safetensors.part"
     assert part.stat().st_size == MIB
@@ -206,6 +211,8 @@ def test_login_page_is_named_and_keeps_the_partial(
     ]
     with pytest.raises(DownloadFailed, match=r"a web page came from 127\.0\.0\.1") as failure:
         fetch()
+    assert failure.value.fault is DownloadFault.WEB_PAGE
+    assert failure.value.about == "127.0.0.1"
     assert failure.value.kept_bytes == MIB
 
 
@@ -241,14 +248,17 @@ def test_500_for_ever_ends_and_keeps_the_partial(fetch: Fetch, hub: FakeHub) -> 
     hub.every_request = Fault(status=500, body=b"")
     with pytest.raises(DownloadFailed, match="answered 500, 8 tries in a row") as failure:
         fetch()
+    assert failure.value.fault is DownloadFault.REFUSED
+    assert failure.value.about == "127.0.0.1, 500"
     assert failure.value.kept_bytes == MIB
 
 
 @pytest.mark.parametrize("status", [401, 403, 404, 410])
 def test_final_statuses_are_not_tried_again(status: int, fetch: Fetch, hub: FakeHub) -> None:
     hub.every_request = Fault(status=status, body=b"")
-    with pytest.raises(DownloadFailed, match=f"answered {status}"):
+    with pytest.raises(DownloadFailed, match=f"answered {status}") as failure:
         fetch()
+    assert failure.value.fault is DownloadFault.REFUSED
     assert len(hub.requests) == 1
 
 
@@ -274,8 +284,9 @@ def test_retry_after_is_honoured_up_to_the_limit(value: str, fetch: Fetch, hub: 
 def test_encoded_body_is_refused(fetch: Fetch, hub: FakeHub, contents: dict[str, bytes]) -> None:
     zipped = gzip.compress(contents["config.json"])
     hub.faults = [Fault(body=zipped, without_length=True, headers=(("Content-Encoding", "gzip"),))]
-    with pytest.raises(DownloadFailed, match="another encoding"):
+    with pytest.raises(DownloadFailed, match="another encoding") as failure:
         fetch()
+    assert failure.value.fault is DownloadFault.OTHER_FILE
     assert hub.requests[0].headers["accept-encoding"] == "identity"
 
 
@@ -292,13 +303,15 @@ def test_no_host_is_said_quickly(
     fetch: Fetch, hub: FakeHub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
-    with pytest.raises(DownloadFailed, match="no connection"):
+    with pytest.raises(DownloadFailed, match="no connection") as failure:
         fetch()
+    assert failure.value.fault is DownloadFault.NO_CONNECTION
 
 
 def test_dead_proxy_is_named(fetch: Fetch, hub: FakeHub, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_ENDPOINT", "https://model-host.invalid")
     with FakeHub({}, every_request=Fault(status=407, body=b"")) as proxy:
         monkeypatch.setenv("HTTPS_PROXY", proxy.url)
-        with pytest.raises(DownloadFailed, match="proxy"):
+        with pytest.raises(DownloadFailed, match="proxy") as failure:
             fetch()
+        assert failure.value.fault is DownloadFault.PROXY

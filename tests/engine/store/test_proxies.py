@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from engine.errors import DownloadFailed
+from engine.errors import DownloadFailed, DownloadFault
 from engine.models.download_proxy import UnusableProxy, proxy_address, proxy_for
 from engine.models.model_store import ModelStore
 from tests.engine.store.conftest import Fetch
@@ -72,6 +72,8 @@ def test_a_refused_password_is_told_without_the_password(
     monkeypatch.setenv("ALL_PROXY", f"socks5://{given}{socks.address}")
     with pytest.raises(DownloadFailed, match=f"the proxy socks5://{socks.address}") as caught:
         fetch()
+    assert caught.value.fault is DownloadFault.PROXY
+    assert caught.value.about == f"socks5://{socks.address}"
     assert "wrong" not in str(caught.value)
     assert not hub.requests
 
@@ -82,8 +84,9 @@ def test_a_port_that_is_no_socks_proxy_is_told(
 ) -> None:
     socks.garbage = garbage
     monkeypatch.setenv("ALL_PROXY", f"socks5://{socks.address}")
-    with pytest.raises(DownloadFailed, match="does not answer as a SOCKS5 proxy"):
+    with pytest.raises(DownloadFailed, match="does not answer as a SOCKS5 proxy") as failure:
         fetch()
+    assert failure.value.fault is DownloadFault.PROXY
 
 
 def test_a_proxy_that_is_not_running_is_named(fetch: Fetch, hub, monkeypatch) -> None:
@@ -92,6 +95,8 @@ def test_a_proxy_that_is_not_running_is_named(fetch: Fetch, hub, monkeypatch) ->
     monkeypatch.setenv("ALL_PROXY", f"socks5://me:secret@{address}")
     with pytest.raises(DownloadFailed, match="no connection") as caught:
         fetch()
+    assert caught.value.fault is DownloadFault.NO_CONNECTION
+    assert caught.value.about == f"socks5://{address}"
     assert f"socks5://{address}" in caught.value.reason
     assert "secret" not in str(caught.value)
 
@@ -133,5 +138,6 @@ def test_a_proxy_that_cannot_be_used_is_told_before_anything_is_sent(
         proxy_for(ELSEWHERE)
     with pytest.raises(DownloadFailed, match="the proxy") as caught:
         fetch()
+    assert caught.value.fault is DownloadFault.PROXY
     assert "secret" not in str(caught.value)
     assert not hub.requests

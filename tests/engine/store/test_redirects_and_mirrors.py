@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from engine.errors import DownloadFailed
+from engine.errors import DownloadFailed, DownloadFault
 from engine.models import http_stream
 from engine.models.http_stream import HttpStream, RefusedAddress, require_allowed_address
 from engine.models.model_catalog import CATALOG, CatalogModel
@@ -129,6 +129,7 @@ def test_unknown_certificate_is_refused_and_named(
         monkeypatch.setenv("HF_ENDPOINT", secret.url)
         with pytest.raises(DownloadFailed, match="certificate was refused: self-signed") as failure:
             fetch()
+        assert failure.value.fault is DownloadFault.CERTIFICATE
         assert "clock" not in failure.value.reason
         assert secret.requests == []
 
@@ -159,14 +160,16 @@ def test_certificate_of_another_time_asks_about_the_clock(
         raise httpx2.ConnectError("certificate verify failed") from cause
 
     monkeypatch.setattr(HttpStream, "_exchange", refuse)
-    with pytest.raises(DownloadFailed, match=f"{words}; is this computer's clock right"):
+    with pytest.raises(DownloadFailed, match=f"{words}; is this computer's clock right") as failure:
         fetch()
+    assert failure.value.fault is DownloadFault.CLOCK
 
 
 def test_redirect_loop_ends(fetch: Fetch, hub: FakeHub) -> None:
     hub.every_request = Fault(redirect_to="/round/and/round")
-    with pytest.raises(DownloadFailed, match="more than 10 redirects"):
+    with pytest.raises(DownloadFailed, match="more than 10 redirects") as failure:
         fetch()
+    assert failure.value.fault is DownloadFault.ADDRESS
     assert len(hub.requests) == 11
 
 

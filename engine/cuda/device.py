@@ -24,6 +24,7 @@ MIN_DRIVER_VERSION = 12000
 """CUDA 12 builds run on any driver of CUDA 12.0 or newer (minor version compatibility)."""
 
 OUT_OF_MEMORY = 2
+NO_DEVICE = 100
 
 CUDA_ERRORS = (runtime.CUDARuntimeError, cupy.cuda.driver.CUDADriverError)
 """What CuPy raises when a call of the runtime or of the driver fails; both are RuntimeErrors."""
@@ -64,7 +65,9 @@ def find_device(index: int = 0) -> CudaDevice:
             raise NoCudaDevice(reason, GpuFault.NOT_THERE)
         properties = runtime.getDeviceProperties(index)
     except RuntimeError as error:
-        raise NoCudaDevice(str(error)) from error
+        there_is_none = getattr(error, "status", None) == NO_DEVICE
+        fault = GpuFault.NOT_THERE if there_is_none else GpuFault.REFUSED
+        raise NoCudaDevice(str(error), fault) from error
     capability = 10 * int(properties["major"]) + int(properties["minor"])
     name = properties["name"].decode(errors="replace")
     if capability < MIN_COMPUTE_CAPABILITY:

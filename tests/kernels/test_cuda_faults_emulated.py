@@ -12,6 +12,7 @@ from engine.api import Detail, GenerationControl, LoadProgress, SamplingParams
 from engine.errors import (
     DeviceLost,
     DriverTooOld,
+    GpuFault,
     KernelCompileError,
     LoadCancelled,
     ModelFileMissing,
@@ -240,29 +241,31 @@ def test_sizes_that_the_kernels_lack_are_refused_by_name(gpu, tmp_path, sizes, m
 
 OLD_GPU = {"compute_capability": 61}
 UNUSABLE = [
-    ({"driver_version": 0}, {}, NoCudaDevice, "no NVIDIA driver"),
-    ({"driver_version": 11080}, {}, DriverTooOld, "CUDA 11.8 found, CUDA 12.0"),
-    ({"device_count": 0}, {}, NoCudaDevice, "0 found"),
-    (OLD_GPU, {}, NoCudaDevice, "compute capability 6.1, 7.5 or newer"),
-    ({}, {"driverGetVersion": INSUFFICIENT_DRIVER}, NoCudaDevice, "35"),
-    ({}, {"driverGetVersion": RuntimeError("libcudart.so.12")}, NoCudaDevice, "libcudart"),
-    ({}, {"getDeviceCount": NO_DEVICE}, NoCudaDevice, "100"),
-    ({}, {"getDeviceProperties": LAUNCH_FAILURE}, NoCudaDevice, "719"),
+    ({"driver_version": 0}, {}, GpuFault.NO_DRIVER, "no NVIDIA driver"),
+    ({"driver_version": 11080}, {}, None, "CUDA 11.8 found, CUDA 12.0"),
+    ({"device_count": 0}, {}, GpuFault.NOT_THERE, "0 found"),
+    (OLD_GPU, {}, GpuFault.TOO_OLD, "compute capability 6.1, 7.5 or newer"),
+    ({}, {"driverGetVersion": INSUFFICIENT_DRIVER}, GpuFault.REFUSED, "35"),
+    ({}, {"driverGetVersion": RuntimeError("libcudart.so.12")}, GpuFault.REFUSED, "libcudart"),
+    ({}, {"getDeviceCount": NO_DEVICE}, GpuFault.NOT_THERE, "100"),
+    ({}, {"getDeviceProperties": LAUNCH_FAILURE}, GpuFault.REFUSED, "719"),
 ]
 
 
-@pytest.mark.parametrize(("facts", "faults", "error", "message"), UNUSABLE)
+@pytest.mark.parametrize(("facts", "faults", "fault", "message"), UNUSABLE)
 def test_without_a_usable_gpu_auto_takes_the_cpu_and_cuda_says_why(
-    tiny, facts, faults, error, message
+    tiny, facts, faults, fault, message
 ):
     def unusable():
         gpu = EmulatedGpu(executes=False, **facts)
-        for operation, fault in faults.items():
-            gpu.fail(operation, fault)
+        for operation, failure in faults.items():
+            gpu.fail(operation, failure)
         return emulated_cupy(gpu)
 
-    with unusable(), pytest.raises(error, match=message):
+    error = DriverTooOld if fault is None else NoCudaDevice
+    with unusable(), pytest.raises(error, match=message) as refused:
         open_engine(tiny, "cuda", 64)
+    assert getattr(refused.value, "fault", None) is fault
     with unusable():
         assert not open_engine(tiny, "auto", 64).info().on_gpu
     with unusable():
@@ -288,8 +291,9 @@ def no_cupy(monkeypatch):
 def test_without_cupy_auto_takes_the_cpu_and_cuda_says_what_is_missing(no_cupy, tiny):
     assert not cuda_is_usable()
     assert not open_engine(tiny, "auto", 64).info().on_gpu
-    with pytest.raises(NoCudaDevice, match="cupy is not installed"):
+    with pytest.raises(NoCudaDevice, match="cupy is not installed") as refused:
         open_engine(tiny, "cuda", 64)
+    assert refused.value.fault is GpuFault.NOT_INSTALLED
     assert describe_memory(tiny, 64, "auto") == describe_memory(tiny, 64, "cpu")
 
 
@@ -298,8 +302,9 @@ def test_a_cupy_that_cannot_load_its_libraries_is_told_from_a_missing_one(no_cup
     del sys.modules["cupy"]
     sys.path.insert(0, str(tmp_path))
     try:
-        with pytest.raises(NoCudaDevice, match=r"CuPy does not start: libcuda\.so\.1"):
+        with pytest.raises(NoCudaDevice, match=r"CuPy does not start: libcuda\.so\.1") as refused:
             open_engine(tiny, "cuda", 64)
+        assert refused.value.fault is GpuFault.NOT_STARTING
         assert not open_engine(tiny, "auto", 64).info().on_gpu
     finally:
         sys.path.remove(str(tmp_path))

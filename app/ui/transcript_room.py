@@ -40,6 +40,8 @@ class Room:
     top: int = 0
     height: int = 0
     widget: ExchangeWidget | None = None
+    is_stale: bool = True
+    """Whether its widget is still to be laid out: its width or what it holds has changed."""
 
     @property
     def is_running(self) -> bool:
@@ -59,6 +61,7 @@ class Room:
             self.widget.hide()
             self.widget.deleteLater()
             self.widget = None
+            self.is_stale = True
 
 
 class SpareExchange:

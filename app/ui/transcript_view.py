@@ -17,6 +17,7 @@ from app.chat_view import ChatState
 from app.conversation import Exchange
 from app.ui.controls import TextButton
 from app.ui.exchange_widget import ExchangeWidget
+from app.ui.jump_button import JumpButton
 from app.ui.pane_share import PaneShare
 from app.ui.pending_edits import PendingEdits
 from app.ui.reading_line import ReadingLine
@@ -68,10 +69,8 @@ class TranscriptView(QScrollArea):
         self.setWidget(self._body)
         self._spare = SpareExchange(theme, share, self._body, self)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self._jump = TextButton(self.tr("Jump to latest"), "jump", self)
-        self._jump.setIcon(theme.icon("arrow-down"))
+        self._jump = JumpButton(theme, self.tr("Jump to latest"), self)
         self._jump.clicked.connect(self.jump_to_latest)
-        self._jump.hide()
         self._flush_timer = self._timer(FLUSH_MS, self._on_flush)
         self._tick_timer = self._timer(TICK_MS, self._on_tick)
         self._since_build = QElapsedTimer()
@@ -255,8 +254,12 @@ class TranscriptView(QScrollArea):
     def _estimate(self, exchange: Exchange) -> int:
         return estimated_height(exchange, self._theme, self._column()[1] * (1 - self._share.share))
 
-    def _arrange(self, *, resized: bool = False) -> None:
-        """Give every exchange its place; what the reader sees stays where it is."""
+    def _arrange(self, *, resized: bool = False, also: int | None = None) -> None:
+        """Give every exchange its place; what the reader sees stays where it is.
+
+        Of those that changed, only what is in view and the one at index `also` are laid out anew;
+        the others have their turn when they come near.
+        """
         self._arranging = True
         self._arrange_timer.stop()
         bar = self.verticalScrollBar()
@@ -266,11 +269,13 @@ class TranscriptView(QScrollArea):
         left, width = self._column()
         gap = self._theme.metrics.exchange_gap
         top = gap - self._theme.metrics.gap_xs
-        for room in self._rooms:
+        in_view = [i == also or self._near(i, 0) for i in range(len(self._rooms))]
+        for room, now in zip(self._rooms, in_view, strict=True):
             if room.widget is not None:
-                if resized or room.widget.property("stale") is not False:
+                room.is_stale = room.is_stale or resized
+                if room.is_stale and (now or room.is_running):
                     room.height = room.widget.arrange(width)
-                    room.widget.setProperty("stale", False)
+                    room.is_stale = False
                 room.widget.setGeometry(left, top, width, room.height)
             room.top = top
             top += room.height + gap
@@ -303,9 +308,9 @@ class TranscriptView(QScrollArea):
         for index, room in enumerate(self._rooms):
             if not self._near(index, 0):
                 continue
-            if room.widget is None:
+            if room.widget is None or room.is_stale:
                 self._build_timer.start()
-            else:
+            if room.widget is not None:
                 room.widget.set_visible_part(top - room.top, bottom - room.top)
 
     def _on_build(self) -> None:
@@ -316,13 +321,14 @@ class TranscriptView(QScrollArea):
             return
         for screens in (0.0, 1.0):
             for index in reversed(range(len(self._rooms))):
-                if self._rooms[index].widget is None and self._near(index, screens):
+                room = self._rooms[index]
+                if (room.widget is None or room.is_stale) and self._near(index, screens):
                     # Its parts in one turn, its text in the next.
-                    if self._spare.prepare():
+                    if room.widget is None and self._spare.prepare():
                         return
                     self._since_build.start()
                     self._widget_of(index)
-                    self._arrange()
+                    self._arrange(also=index)
                     self._flush_timer.start(FLUSH_MS)
                     return
         self._build_timer.stop()
@@ -331,8 +337,8 @@ class TranscriptView(QScrollArea):
 
     def _on_height_changed(self) -> None:
         sender = self.sender()
-        if isinstance(sender, QWidget):
-            sender.setProperty("stale", True)
+        for room in self._rooms:
+            room.is_stale = room.is_stale or room.widget is sender
         if not self._arranging:
             self._arrange_timer.start()
 
@@ -366,25 +372,19 @@ class TranscriptView(QScrollArea):
         self._following = value >= bar.maximum() - self._theme.metrics.gap_xs
         self._show_visible_parts()
         if any(
-            room.widget is None and self._near(index, 1.0) for index, room in enumerate(self._rooms)
+            (room.widget is None or room.is_stale) and self._near(index, 1.0)
+            for index, room in enumerate(self._rooms)
         ):
             self._build_timer.start()
         self._update_jump()
 
     def _update_jump(self) -> None:
-        self._jump.setVisible(not self._following and self.verticalScrollBar().maximum() > 0)
-        self._jump.adjustSize()
-        self._jump.move(
-            (self.viewport().width() - self._jump.width()) // 2,
-            self.viewport().height() - self._jump.height() - self._theme.metrics.jump_gap,
-        )
-        self._jump.raise_()
+        self._jump.offer(not self._following and self.verticalScrollBar().maximum() > 0)
 
     def _on_share(self) -> None:
         self._arrange(resized=True)
 
     def _on_theme(self) -> None:
-        self._jump.setIcon(self._theme.icon("arrow-down"))
         self._spare.drop()
         for room in self._rooms:
             if room.widget is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 from app.model_plans import PlannedModel
@@ -75,7 +76,9 @@ FAILURES: dict[str, FailurePage] = {
         659_433_351,
     ),
     "folder": store_failure(
-        FolderNotWritable("/media/usb/thinkpane/models", "Read-only file system"), MODEL, 0
+        FolderNotWritable("/media/usb/thinkpane/models", "Read-only file system", errno.EROFS),
+        MODEL,
+        0,
     ),
     "busy": store_failure(StoreBusy("/home/me/.local/share/thinkpane/models/qwen3-0.6b"), MODEL, 0),
     "memory": answer_failure(

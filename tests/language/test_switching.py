@@ -28,6 +28,7 @@ from app.paths import resource_dir
 from app.ui.attachment_row import AttachmentRow
 from app.ui.inline_editor import InlineEditor
 from app.ui.theme import Theme
+from app.ui.warm_up import WarmUp
 from app.ui.wizard import WizardWindow
 from app.wizard_view import WizardPage
 from engine.scripted_engine import reply_of_texts
@@ -286,6 +287,8 @@ def test_switching_to_and_fro_leaves_nothing_behind(runner: Runner) -> None:
         view = application.window.transcript
         return bool(view.built_ids) and view.built_ids == view.exchange_ids and not view.is_behind
 
+    # What is drawn once, unseen, to warm up is gone when that is over.
+    runner.wait(lambda: all(each.is_over for each in application.window.findChildren(WarmUp)))
     counts = []
     for _ in range(4):
         switch(runner, application, CHINESE)

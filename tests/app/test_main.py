@@ -81,6 +81,20 @@ def test_a_lock_that_cannot_be_made_is_not_taken_for_another_instance(tmp_path):
     assert not lock.held_by_other
 
 
+def test_on_a_full_disk_the_first_to_listen_has_the_profile(qtbot, tmp_path, monkeypatch):
+    lock_file = tmp_path / "no-such-folder" / "instance.lock"  # there, too, no lock can be made
+    monkeypatch.setattr("app.single_instance.disk_is_full", lambda folder: True)
+    first, second = SingleInstance(lock_file), SingleInstance(lock_file)
+    raised: list[int] = []
+    first.raised = lambda: raised.append(1)
+    assert first.acquire()
+    assert not second.acquire()
+    assert second.held_by_other
+    qtbot.waitUntil(lambda: bool(raised), timeout=20_000)
+    first.release()
+    assert SingleInstance(lock_file).acquire()
+
+
 def test_good_arguments(tmp_path):
     found = parse_arguments(["--profile", str(tmp_path), "--device", "cpu", "--open-chat", "c1"])
     assert (found.profile, found.device, found.open_chat) == (tmp_path, "cpu", "c1")

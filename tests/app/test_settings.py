@@ -103,6 +103,15 @@ def test_unwise_values_are_warned_about_not_forbidden(changes, warned):
     assert set(warnings(settings)) == warned
 
 
+def test_a_fresh_profile_has_the_advised_values():
+    """As the makers of Qwen3 advise for thinking; greedy choice they advise against."""
+    asked = sampling_params(Settings())
+    assert Settings().thinking_enabled
+    assert (asked.temperature, asked.top_p, asked.top_k, asked.min_p) == (0.6, 0.95, 20, 0.0)
+    without = sampling_params(with_value(Settings(), "thinking_enabled", False))
+    assert (without.temperature, without.top_p, without.top_k, without.min_p) == (0.7, 0.8, 20, 0.0)
+
+
 def test_what_the_engine_is_asked_for():
     settings = with_value(Settings(), "seed", 9)
     settings = with_value(settings, "thinking_budget_tokens", 128)

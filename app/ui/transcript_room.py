@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QWidget
 
 from app.conversation import Exchange, ReplyStatus
 from app.ui.exchange_widget import ExchangeWidget
+from app.ui.metrics import Metrics
 from app.ui.pane_share import PaneShare
 from app.ui.theme import Theme
 
@@ -128,6 +129,16 @@ def surplus_of(rooms: Sequence[Room], far: Callable[[int], bool]) -> list[Room]:
             surplus -= 1
             surplus_characters -= room.characters
     return found
+
+
+def column_in(room: int, metrics: Metrics, *, folded: bool) -> tuple[int, int]:
+    """Left edge and width of the exchanges in a transcript that is `room` pixels wide.
+
+    The scroll bar lies in the margin: nothing moves when it comes.
+    """
+    side = metrics.gap_m if folded else metrics.gap_xl
+    width = max(1, min(metrics.transcript_max_width, room - 2 * side))
+    return (room - width) // 2, width
 
 
 def estimated_height(exchange: Exchange, theme: Theme, answer_width: float) -> int:

@@ -22,7 +22,7 @@ from app.ui.pane_share import PaneShare
 from app.ui.pending_edits import PendingEdits
 from app.ui.reading_line import ReadingLine
 from app.ui.theme import Theme
-from app.ui.transcript_room import Room, SpareExchange, estimated_height, surplus_of
+from app.ui.transcript_room import Room, SpareExchange, column_in, estimated_height, surplus_of
 from engine.api import Channel
 
 FLUSH_MS = 40
@@ -244,12 +244,7 @@ class TranscriptView(QScrollArea):
 
     def _column(self) -> tuple[int, int]:
         """Left edge and width of the exchanges."""
-        metrics = self._theme.metrics
-        side = metrics.gap_m if self._share.folded else metrics.gap_xl
-        # The scroll bar lies in the margin: nothing moves when it comes.
-        room = self.width()
-        width = max(1, min(metrics.transcript_max_width, room - 2 * side))
-        return (room - width) // 2, width
+        return column_in(self.width(), self._theme.metrics, folded=self._share.folded)
 
     def _estimate(self, exchange: Exchange) -> int:
         return estimated_height(exchange, self._theme, self._column()[1] * (1 - self._share.share))
@@ -294,6 +289,8 @@ class TranscriptView(QScrollArea):
         self._show_visible_parts()
         self._update_jump()
         self.arranged.emit()
+        if self._is_drawing():
+            self._start_flushing()
 
     def _near(self, index: int, screens: float) -> bool:
         view = self.viewport().height()

@@ -88,6 +88,8 @@ class HostileUser:
             (1, self.resize),
             (1, self.search),
             (2, self.type_a_draft),
+            (2, self.paste_a_text),
+            (2, self.use_a_chip),
             (2, self.temporary_chat),
             (1, self.duplicate_or_pin),
             (3, self.press_keys),
@@ -266,6 +268,22 @@ class HostileUser:
 
     def type_a_draft(self) -> None:
         QTest.keyClicks(self.app.window.composer.edit, "half a")
+
+    def paste_a_text(self) -> None:
+        """As one that is too long for the composer; now and then for the model too."""
+        count = self.chance.choice((5, 5, 5, 5_000))
+        self.app.window.composer.long_text_pasted.emit("pasted\r\nwords\x00 " * count)
+
+    def use_a_chip(self) -> None:
+        chips = self.app.window.composer.attachments.chips
+        if chips:
+            chip = self.chance.choice(chips)
+            self._press(self.chance.choice((chip.close_button, chip.inline_button)))
+
+    def take_all_chips_out(self) -> None:
+        """So that nothing holds the next question back."""
+        while chips := self.app.window.composer.attachments.chips:
+            self._press(chips[0].close_button)
 
     def temporary_chat(self) -> None:
         self.app.window.temporary_chat_requested.emit()

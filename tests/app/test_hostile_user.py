@@ -94,7 +94,12 @@ def rows(runner: Runner, query: str) -> list[tuple[str, ...]]:
 def check_nothing_is_lost(runner: Runner, asked: list[str]) -> None:
     """After closing: every question is stored in one branch or another, and nothing runs."""
     stored = {question for (question,) in rows(runner, "SELECT question FROM exchange")}
-    assert sorted(set(asked) - stored) == [], "lost questions"
+    lost = [
+        question
+        for question in set(asked) - stored
+        if not any(each.startswith(f'{question}\n\nFile "') for each in stored)
+    ]
+    assert lost == [], "lost questions"
     unanswered = rows(
         runner,
         "SELECT question FROM exchange e WHERE NOT EXISTS "
@@ -120,6 +125,7 @@ def test_quick_hands_break_nothing_and_lose_nothing(runner, seed, slow_disk, cap
         user.change_to(with_value(Settings(), "device", "cpu"))
         user.new_chat()
         runner.wait(lambda: not app.chats.shown.exchanges)
+        user.take_all_chips_out()
         user.send()
         runner.qtbot.waitUntil(
             lambda: (

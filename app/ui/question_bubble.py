@@ -47,7 +47,9 @@ class QuestionBubble(QWidget):
         self._frame.setObjectName("bubble")
         self._text = RichText(theme, "text", scrolls=False, parent=self._frame)
         self._text.setAccessibleName(self.tr("Question"))
-        self._more = TextButton("", "link", self._frame)
+        # Never without a name, though it is hidden until a question is too long.
+        more = self.tr("Show all {count} characters").format(count="0")
+        self._more = TextButton(more, "link", self._frame)
         self._more.clicked.connect(self._on_more)
         self._less = TextButton(self.tr("Show less"), "link", self._frame)
         self._less.clicked.connect(self._on_less)

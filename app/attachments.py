@@ -137,7 +137,7 @@ class Attachments:
 
     def on_held_back(self) -> None:
         """Say why the question cannot be sent now; everything stays where it is."""
-        if self._note()[0]:
+        if self._is_too_long():
             text = translate("Attach", "Not sent: it is longer than the model can see at once.")
             action = ("show_setting:context_tokens", SET_CONTEXT)
             self._view.show_notice(Notice("attach", text, "warn", (action,)))
@@ -146,10 +146,16 @@ class Attachments:
             "Attach", "The tokens of the text are being counted. The question can be sent then."
         )
         self._view.show_notice(Notice("attach", text, timeout_s=_NOTICE_S))
+        # A model that was never loaded, or has given its memory back, counts nothing.
+        self._models.ensure_ready()
 
     def tick(self) -> None:
-        """Count what was added while no model was loaded, or another one with other tokens."""
-        self._count()
+        """Count what was added while no model was loaded, or another one with other tokens; what
+        is loaded now may also see more, or less.
+        """
+        if self._of_shown():
+            self._show()
+            self._count()
 
     def _of_shown(self) -> list[_Held]:
         return self._held.setdefault(self._chats.shown_id, [])
@@ -274,21 +280,18 @@ class Attachments:
 
     def _note(self) -> tuple[str, bool]:
         """What does not fit, with counts, and whether the question can be sent all the same."""
-        capacity, files = self._capacity_tokens(), self._file_tokens()
-        needed = self._needed_tokens()
-        if not capacity or not self._of_shown():
-            return "", True
+        capacity, needed = self._capacity_tokens(), self._needed_tokens()
         counts = {"needed": f"{needed:,}", "limit": f"{capacity:,}"}
-        if files >= capacity:
+        if self._is_too_long():
             text = translate(
                 "Attach",
                 "This is {needed} tokens, and the model can see {limit} at once. Take something "
                 "out, or set a longer context.",
             )
-            counts["needed"] = f"{files:,}"
+            counts["needed"] = f"{self._file_tokens():,}"
             return text.format(**counts), False
         long = any(len(h.file.text) > PIECE_CHARS for h in self._of_shown() if self._waits(h))
-        if needed >= capacity:
+        if self._of_shown() and 0 < capacity <= needed:
             text = translate(
                 "Attach",
                 "With the chat so far this is {needed} tokens, and the model can see {limit} at "
@@ -297,9 +300,13 @@ class Attachments:
             return text.format(**counts), not long
         return "", not long
 
+    def _is_too_long(self) -> bool:
+        """Whether the files alone are more than the model can see."""
+        return 0 < self._capacity_tokens() <= self._file_tokens()
+
     def _waits(self, held: _Held) -> bool:
-        """Whether its tokens are still to be counted by the loaded model."""
-        return held.counted_by != self._model
+        """Whether its tokens are still to be counted, by the loaded model where one is."""
+        return held.counted_by != self._model if self._model else not held.counted_by
 
 
 def bad_attachment_text(error: BadAttachment) -> str:

@@ -21,7 +21,7 @@ from app.attached_file import (
 )
 from app.attachments import MAX_FILES, MAX_INLINE_CHARS, MAX_QUESTION_CHARS, Attachments
 from app.chat_view import Attached, Attachment
-from app.engine_events import ModelLoaded
+from app.engine_events import ModelLoaded, ModelUnloaded
 from app.token_counting import count_text
 from engine.api import ChatMessage, GenerationControl, Role
 from engine.errors import BadModelFile
@@ -353,6 +353,48 @@ def test_why_a_question_waits_for_a_count_is_told(desk, attachments):
     attachments.on_held_back()
     assert "are being counted" in desk.view.notices["attach"].text
     assert desk.engine.requests == []
+
+
+def test_a_long_text_waits_for_a_model_that_counts_it(tmp_path):
+    (tmp_path / "profile").mkdir()
+    desk = Desk(tmp_path / "profile").with_model(ready=False)
+    desk.engine.loaded = False
+    desk.attachments.on_pasted("word " * 20_000)
+    [shown] = desk.view.attached.files
+    assert (shown.tokens, shown.counted, desk.view.attached.can_send) == (None, None, False)
+    desk.attachments.on_held_back()
+    assert "are being counted" in desk.view.notices["attach"].text
+    [(request, _)] = desk.engine.loads
+    desk.engine.loaded = True
+    desk.models.on_worker_event(ModelLoaded(request.load_id, scripted_info()))
+    desk.attachments.tick()
+    assert "100,031 tokens" in desk.view.attached.note
+    assert not desk.view.attached.can_send
+
+
+def test_a_longer_context_lets_the_question_go(desk, attachments):
+    attachments.on_pasted("word " * 20_000)
+    assert not desk.view.attached.can_send
+    desk.models.reload()
+    longer = replace(scripted_info(), capacity_tokens=1_000_000)
+    desk.models.on_worker_event(ModelLoaded(desk.engine.loads[-1][0].load_id, longer))
+    attachments.tick()
+    assert desk.view.attached.can_send
+    assert desk.view.attached.note == ""
+    assert desk.view.attached.files[0].fits
+
+
+def test_what_was_counted_can_be_sent_after_the_model_has_given_its_memory_back(desk, attachments):
+    info = replace(scripted_info(), capacity_tokens=1_000_000)
+    desk.models.reload()
+    desk.models.on_worker_event(ModelLoaded(desk.engine.loads[-1][0].load_id, info))
+    attachments.on_pasted("word " * 20_000)
+    assert desk.view.attached.can_send
+    desk.models.on_worker_event(ModelUnloaded())
+    attachments.tick()
+    desk.chats.show_again()
+    assert desk.view.attached.can_send
+    assert desk.view.attached.files[0].tokens == 100_031
 
 
 def test_a_text_that_is_taken_out_is_not_counted_on_and_the_next_one_is(desk, attachments):

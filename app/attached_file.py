@@ -100,7 +100,9 @@ def pasted_file(text: str, name: str) -> AttachedFile:
 
 def fenced(file: AttachedFile) -> str:
     """The file as a part of a question: its name, and its text in a fence that it cannot close."""
-    longest = max((len(run) for run in _BACKTICKS.findall(file.text)), default=2)
+    # Looked for first, since that is a hundred times as fast as an expression.
+    found = _BACKTICKS.findall(file.text) if "```" in file.text else []
+    longest = max(map(len, found), default=2)
     fence = "`" * (longest + 1)
     suffix = Path(file.name).suffix[1:]
     language = suffix if _SUFFIX.fullmatch(suffix) and suffix.lower() != "txt" else ""

@@ -26,6 +26,7 @@ from app.engine_events import (
     WorkerEvent,
     as_engine_error,
 )
+from app.gui_garbage import GuiGarbage
 from engine.api import (
     ChatMessage,
     Delta,
@@ -219,6 +220,7 @@ class EngineThread(QObject):
         super().__init__(parent)
         self._on_event = on_event
         self._controls: list[GenerationControl] = []
+        self._garbage = GuiGarbage(self)
         self._thread = QThread(self)
         self._thread.setObjectName("engine")
         self._worker = EngineWorker(factory)
@@ -233,6 +235,7 @@ class EngineThread(QObject):
     def start(self) -> None:
         """Start the thread; nothing is imported or loaded yet."""
         sys.setswitchinterval(_SWITCH_INTERVAL_S)
+        self._garbage.start()
         self._thread.start()
 
     def load(self, request: LoadRequest) -> GenerationControl:
@@ -268,6 +271,8 @@ class EngineThread(QObject):
             return True
         self._end_requested.emit()
         ended = self._thread.wait(round(timeout_s * 1000))
+        if ended:
+            self._garbage.stop()
         # The last words of a cancelled reply are still in the queue of this thread.
         QCoreApplication.sendPostedEvents(self)
         return ended

@@ -143,7 +143,7 @@ class SearchMarks(QObject):
         # Words that are only in a hidden thinking have no place: it is shown from its top.
         self._transcript.bring_into_view(self._wanted, height or 0)
         self._going = False
-        if widget.is_behind:
+        if widget.is_behind or self._transcript.is_behind:
             self._settled.start()
 
     def _on_settled(self) -> None:

@@ -92,6 +92,7 @@ def test_text_that_streams_in_is_marked_too(window, qtbot):
 def test_a_chat_that_is_opened_from_a_search_opens_where_it_stands(
     window, long_chat, qtbot, where, place
 ):
+    window.marks._hold.setInterval(60_000)  # however slowly this machine draws
     search(window, "zebra")
     long_chat(place, **where)
     qtbot.waitUntil(lambda: marked(window, f"e{place}") == ["zebra"], timeout=20_000)

@@ -79,7 +79,7 @@ def test_pause_keeps_bytes_and_resume_goes_on(
 ) -> None:
     hub.faults = [Fault(), Fault(bytes_per_s=2 * MIB)]
     thread.ensure(model)
-    qtbot.waitUntil(lambda: hub.sent_bytes > MIB // 2, timeout=5000)
+    qtbot.waitUntil(lambda: hub.sent_bytes > MIB // 2, timeout=30_000)
     thread.stop(model)
     assert not thread.is_running(model)
     failed = recorder.wait_for(StoreFailed)
@@ -98,7 +98,7 @@ def test_resume_before_the_pause_has_ended_tells_one_end(
 ) -> None:
     hub.faults = [Fault(), Fault(bytes_per_s=2 * MIB)]
     thread.ensure(model)
-    qtbot.waitUntil(lambda: hub.sent_bytes > MIB // 4, timeout=5000)
+    qtbot.waitUntil(lambda: hub.sent_bytes > MIB // 4, timeout=30_000)
     thread.stop(model)
     thread.ensure(model)
     assert thread.is_running(model)
@@ -154,7 +154,7 @@ def test_delete_stops_the_download_and_removes_everything(
 ) -> None:
     hub.faults = [Fault(), Fault(bytes_per_s=MIB)]
     thread.ensure(model)
-    qtbot.waitUntil(lambda: hub.sent_bytes > MIB // 4, timeout=5000)
+    qtbot.waitUntil(lambda: hub.sent_bytes > MIB // 4, timeout=30_000)
     thread.delete(model)
     recorder.wait_for(ModelDeleted)
     assert thread.held_bytes(model) == 0
@@ -167,6 +167,6 @@ def test_end_of_the_app_during_a_stall_keeps_what_has_arrived(
     hub.faults = [Fault(), Fault(cut_after=MIB, cut_by="stall")]
     thread.start()
     thread.ensure(model)
-    qtbot.waitUntil(lambda: hub.sent_bytes > MIB, timeout=5000)
+    qtbot.waitUntil(lambda: hub.sent_bytes > MIB, timeout=30_000)
     assert thread.shutdown(2.0)
     assert thread.held_bytes(model) >= MIB

@@ -117,7 +117,7 @@ def test_escape_stops_a_running_reply_and_nothing_else(window, qtbot):
 
 
 def test_a_draft_is_told_after_a_pause(window, qtbot):
-    with qtbot.waitSignal(window.draft_changed, timeout=3000) as told:
+    with qtbot.waitSignal(window.draft_changed, timeout=30_000) as told:
         qtbot.keyClicks(window.composer.edit, "half a thought")
     assert told.args == ["half a thought"]
 

@@ -55,7 +55,9 @@ def test_a_formula_is_readable_text_until_it_is_drawn(window, elsewhere, qtbot):
     assert "(1)/(λ^4)" in text
     assert len(elsewhere.jobs) == 4
     elsewhere.finish()
-    qtbot.waitUntil(lambda: prose(window).toPlainText().count(OBJECT_CHARACTER) == 3, timeout=5000)
+    qtbot.waitUntil(
+        lambda: prose(window).toPlainText().count(OBJECT_CHARACTER) == 3, timeout=30_000
+    )
     assert "^" not in prose(window).toPlainText()
     assert copied(prose(window)) == (
         "Before $a^2$, between\n$$\\frac{1}{\\lambda^4}$$\nand after $b^2$."
@@ -68,10 +70,10 @@ def test_one_picture_can_come_before_the_others(window, elsewhere, qtbot):
     scenes.show_chat(window, scenes.exchange(answer=ANSWER, thinking=""))
     assert OBJECT_CHARACTER not in prose(window).toPlainText()
     elsewhere.finish(1)
-    qtbot.waitUntil(lambda: OBJECT_CHARACTER in prose(window).toPlainText(), timeout=5000)
+    qtbot.waitUntil(lambda: OBJECT_CHARACTER in prose(window).toPlainText(), timeout=30_000)
     assert "b^2" in prose(window).toPlainText()
     elsewhere.finish()
-    qtbot.waitUntil(lambda: "b^2" not in prose(window).toPlainText(), timeout=5000)
+    qtbot.waitUntil(lambda: "b^2" not in prose(window).toPlainText(), timeout=30_000)
 
 
 def test_text_goes_on_streaming_around_pictures_that_come_late(window, elsewhere, qtbot):
@@ -82,7 +84,9 @@ def test_text_goes_on_streaming_around_pictures_that_come_late(window, elsewhere
         window.append_delta("e1", Channel.ANSWER, part, 3)
         window.transcript._on_flush()
     elsewhere.finish()
-    qtbot.waitUntil(lambda: prose(window).toPlainText().count(OBJECT_CHARACTER) == 2, timeout=5000)
+    qtbot.waitUntil(
+        lambda: prose(window).toPlainText().count(OBJECT_CHARACTER) == 2, timeout=30_000
+    )
     window.append_delta("e1", Channel.ANSWER, " and on.\n\nThird.", 3)
     window.transcript._on_flush()
     assert prose(window).toPlainText().replace(OBJECT_CHARACTER, "#") == (
@@ -96,7 +100,7 @@ def test_a_formula_that_cannot_be_drawn_is_shown_as_it_was_written(window, elsew
     told = []
     prose(window).formulas_drawn.connect(lambda: told.append(1))
     elsewhere.finish()
-    qtbot.waitUntil(lambda: bool(told), timeout=5000)
+    qtbot.waitUntil(lambda: bool(told), timeout=30_000)
     assert prose(window).toPlainText() == f"So ${tex}$ it is."
     assert copied(prose(window)) == f"So ${tex}$ it is."
 
@@ -117,7 +121,7 @@ def test_the_answer_takes_the_height_of_its_pictures(window, elsewhere, qtbot):
     before = window.transcript.exchange_widget("e1").height()
     elsewhere.finish()
     widget = window.transcript.exchange_widget("e1")
-    qtbot.waitUntil(lambda: widget.height() > before + 100, timeout=5000)
+    qtbot.waitUntil(lambda: widget.height() > before + 100, timeout=30_000)
 
 
 def test_each_formula_is_drawn_once_for_all_texts(window, elsewhere):

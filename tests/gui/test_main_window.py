@@ -274,7 +274,7 @@ def test_a_notice_is_replaced_by_key_acted_on_and_taken_away(window, qtbot):
     assert told.args == ["restart"]
     assert window.notices.notices == ()
     window.show_notice(Notice("a", "Soon gone", timeout_s=0.05))
-    qtbot.waitUntil(lambda: window.notices.notices == (), timeout=3000)
+    qtbot.waitUntil(lambda: window.notices.notices == (), timeout=30_000)
     window.hide_notice("unknown")
 
 

@@ -124,7 +124,7 @@ def test_the_system_prompt_is_told_after_a_pause_and_when_the_window_closes(
 ):
     prompt = panel.rows["system_prompt"].input
     assert isinstance(prompt, QPlainTextEdit)
-    with qtbot.waitSignal(window.settings_changed, timeout=3000):
+    with qtbot.waitSignal(window.settings_changed, timeout=30_000):
         qtbot.keyClicks(prompt, "Be brief.")
     assert told[-1].system_prompt == "Be brief."
     qtbot.keyClicks(prompt, " Please.")

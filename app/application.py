@@ -354,7 +354,9 @@ class Application(QObject):
     def shown_chat_id(self) -> str:
         """The chat to come back to at the next start; "" for one without a question."""
         shown = self.chats.shown
-        return shown.conversation_id if shown.exchanges and not shown.temporary else ""
+        if shown.exchanges and not shown.temporary:
+            return shown.conversation_id
+        return self.chats.coming_id  # closed before the chat of last time was there
 
     @Slot()
     def _on_window_closing(self) -> None:

@@ -70,6 +70,7 @@ class ConversationList:
         self._temporary_ids: set[str] = set()
         self._open: dict[str, Conversation] = {}
         self._wanted_id = ""
+        self._coming_id = ""
         self._shown_id = ""
         self._search = ""
         self.shown_listeners: list[Callable[[str], None]] = []
@@ -118,6 +119,7 @@ class ConversationList:
         an unsent draft, or an empty one.
         """
         self._show(self._empty())
+        self._coming_id = conversation_id or last_id
         self.refresh()
         if conversation_id:
             self.on_conversation_selected(conversation_id)
@@ -127,6 +129,11 @@ class ConversationList:
             )
         else:
             self._look_for_draft()
+
+    @property
+    def coming_id(self) -> str:
+        """The chat that the start was to show, until the store has answered."""
+        return self._coming_id
 
     def on_new_chat(self) -> None:
         """Show an empty chat; one that is empty already stays, with its draft."""
@@ -290,6 +297,7 @@ class ConversationList:
         return Conversation(self._new_id(), created_at=now, updated_at=now)
 
     def _show(self, conversation: Conversation) -> None:
+        self._coming_id = ""
         self._shown_id = self._wanted_id = conversation.conversation_id
         self._open[conversation.conversation_id] = conversation
         # The one that was left, and those whose replies have ended since they were left.
@@ -304,6 +312,7 @@ class ConversationList:
 
     def _on_last_loaded(self, empty_id: str, conversation: Conversation | None) -> None:
         """Come back to the chat of last time; where it is gone, nobody asked for it now."""
+        self._coming_id = ""
         if conversation is None:
             self._look_for_draft()
         elif self._is_untouched(empty_id):
@@ -311,6 +320,7 @@ class ConversationList:
             self.refresh()
 
     def _on_loaded(self, conversation_id: str, conversation: Conversation | None) -> None:
+        self._coming_id = ""
         if conversation_id != self._wanted_id or conversation_id == self._shown_id:
             return  # the user has gone on to another chat meanwhile
         if conversation is None:

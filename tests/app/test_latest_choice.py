@@ -10,7 +10,10 @@ from pathlib import Path
 import pytest
 
 from app.chat_view import ModelState
+from app.conversation import Conversation
+from app.conversation_store import ConversationStore
 from app.model_records import ModelRecord, look_at_disk
+from app.settings_file import load_profile
 from tests.app.test_application import Runner
 
 MODELS = tuple(ModelRecord(name, name, Path(sys.executable)) for name in ("m1", "m2"))
@@ -73,3 +76,45 @@ def test_a_model_of_the_wizard_is_used_where_nothing_else_was_chosen(
     slow_disk.answers.set()
     runner.wait(lambda: app.models.state("m2") is ModelState.READY)
     assert app.models.active_id == "m2"
+
+
+def test_a_quick_close_does_not_forget_the_chat_of_last_time(runner, monkeypatch):
+    app = runner.start()
+    runner.ask(app, "Is it?")
+    runner.wait_done(app)
+    chat_id = app.shown_chat_id
+    runner.close(app)
+    answers = threading.Event()
+    load = ConversationStore.load
+
+    def load_late(store: ConversationStore, conversation_id: str) -> Conversation | None:
+        assert answers.wait(30)
+        return load(store, conversation_id)
+
+    monkeypatch.setattr(ConversationStore, "load", load_late)
+    hasty = runner.start()
+    runner.wait(lambda: hasty.models.info is not None)
+    assert not hasty.chats.shown.exchanges
+    hasty._on_tick()  # what is remembered each second, too
+    hasty.window.close()
+    answers.set()
+    runner.close(hasty)
+    monkeypatch.undo()
+    assert load_profile(runner.paths.settings_file).profile.shown_chat_id == chat_id
+    again = runner.start()
+    runner.wait(lambda: bool(again.chats.shown.exchanges))
+    again.window.new_chat_requested.emit()
+    runner.close(again)
+    assert load_profile(runner.paths.settings_file).profile.shown_chat_id == ""
+
+
+def test_a_chat_of_last_time_that_is_gone_is_forgotten(runner):
+    app = runner.start()
+    runner.ask(app, "Is it?")
+    runner.wait_done(app)
+    runner.close(app)
+    runner.paths.database_file.unlink()
+    again = runner.start()
+    runner.wait(lambda: again.chats.coming_id == "")
+    runner.close(again)
+    assert load_profile(runner.paths.settings_file).profile.shown_chat_id == ""

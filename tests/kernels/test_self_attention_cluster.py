@@ -14,7 +14,9 @@ from tests.kernels.emulation import EmulationError, Sizes, from_bf16, load_kerne
 from tests.kernels.emulation.build import source_with
 from tests.kernels.oracle_attention import NAN_BF16
 
-SOURCE = source_with("self_attention_cluster.cu", "attention_share.cuh")
+SOURCE = source_with(
+    "self_attention_cluster.cu", "attention_share.cuh", "self_attention_products.cuh"
+)
 ORDERS = (0, 1, 2, 3)
 
 

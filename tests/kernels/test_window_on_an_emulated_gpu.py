@@ -80,7 +80,7 @@ def test_a_gpu_lost_in_mid_reply_keeps_the_text_and_offers_a_restart(runner, app
     assert reply.answer != "", "what had been streamed stays"
     widget = app.window.transcript.exchange_widget(app.chats.shown.exchanges[-1].exchange_id)
     assert widget.answer.body.text == reply.answer
-    assert runner.notice(app, "reply")[1] == ["restart"]
+    assert runner.notice(app, "reply")[1] == ["restart", "copy_details"]
     chat_id = app.shown_chat_id
     runner.press(app, "reply", "restart")
     runner.wait(lambda: app._closed)
@@ -96,7 +96,7 @@ def test_a_gpu_lost_while_idle_is_found_with_the_next_question_which_is_kept(
     gpu.fail("memcpy", UNKNOWN)
     reply = ask(runner, app, "And after it was opened?")
     assert (reply.status, reply.answer) == (ReplyStatus.FAILED, "")
-    assert runner.notice(app, "reply")[1] == ["restart"]
+    assert runner.notice(app, "reply")[1] == ["restart", "copy_details"]
     # Nothing is asked of a lost GPU again: a call could hang, or end the process.
     calls: list[str] = []
     monkeypatch.setattr(gpu, "call", calls.append)
@@ -114,5 +114,5 @@ def test_a_gpu_lost_while_the_model_loads_offers_a_restart(runner, gpu):
     gpu.fail("synchronize", UNKNOWN)
     app = runner.start_app()
     runner.wait(lambda: app.models.state("tiny") is ModelState.FAILED)
-    assert runner.notice(app, "model")[1] == ["restart"]
+    assert runner.notice(app, "model")[1] == ["restart", "copy_details"]
     assert app.window.isVisible()

@@ -131,10 +131,13 @@ def build_library(path: Path, flags: list[str], arch: int, sanitize: bool) -> Pa
     return _compile(command, inputs, _translation_unit(path), f"{path.stem}.so")
 
 
-def source_with(file: str, header: str) -> str:
-    """Text of `kernels/<file>` with one of its headers in it, to plant faults in either."""
-    text = (KERNELS / header).read_text().replace("#pragma once\n", "")
-    return (KERNELS / file).read_text().replace(f'#include "{header}"\n', text)
+def source_with(file: str, *headers: str) -> str:
+    """Text of `kernels/<file>` with some of its headers in it, to plant faults in any of them."""
+    source = (KERNELS / file).read_text()
+    for header in headers:
+        text = (KERNELS / header).read_text().replace("#pragma once\n", "")
+        source = source.replace(f'#include "{header}"\n', text)
+    return source
 
 
 def write_source(source: str) -> Path:

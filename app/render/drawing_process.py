@@ -113,8 +113,8 @@ class DrawingProcess:
             child.stdin.write(json.dumps(job).encode() + b"\n")
             child.stdin.flush()
             line = child.stdout.readline()
-        except OSError:
-            line = b""
+        except (OSError, ValueError):
+            line = b""  # the child is gone; ValueError: `close` has closed its pipes meanwhile
         finally:
             watchdog.cancel()
         if line.endswith(b"\n"):

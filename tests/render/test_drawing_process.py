@@ -75,3 +75,10 @@ def test_the_child_ends_when_the_app_is_gone():
     child.stdin.close()
     assert child.wait(20) == 0
     child.stdout.close()
+
+
+def test_a_job_that_begins_as_the_process_is_closed_returns():
+    drawing = DrawingProcess((sys.executable, "-c", "import time; time.sleep(60)"))
+    assert drawing._ensure_child()
+    drawing.close()  # between a job's look at the child and its first byte
+    assert drawing._ask(["formula", "x", 15, False]) is None

@@ -8,6 +8,7 @@ from pathlib import Path
 from app.error_text import error_text, size_text
 from app.gpu_memory import read_gpu_memory
 from app.language import translate
+from engine.api import EngineInfo
 from engine.errors import EngineError
 
 
@@ -19,8 +20,13 @@ class MemoryEstimate:
     fits: bool
 
 
-def estimate_memory(path: Path, device: str, capacity_tokens: int) -> MemoryEstimate:
-    """The plan of a model on a device ("auto", "cuda" or "cpu") against what is free now."""
+def estimate_memory(
+    path: Path, device: str, capacity_tokens: int, loaded: EngineInfo | None = None
+) -> MemoryEstimate:
+    """The plan of a model on a device ("auto", "cuda" or "cpu") against what is free for it.
+
+    A `loaded` model is let go before another one is loaded, so what it holds counts as free.
+    """
     # Imported here: these import NumPy, which the window must not wait for.
     from engine.models.memory_plan import free_ram_bytes
     from engine.open_engine import describe_memory
@@ -46,11 +52,14 @@ def estimate_memory(path: Path, device: str, capacity_tokens: int) -> MemoryEsti
         return MemoryEstimate(
             f"{parts} {translate('Models', 'No NVIDIA GPU was found.')}", fits=False
         )
+    held = 0
+    if loaded is not None and loaded.on_gpu == on_gpu:
+        held = loaded.memory.total_bytes
     if gpu is None:
-        free_bytes = free_ram_bytes()
+        free_bytes = free_ram_bytes() + held
         free = translate("Models", "{size} free in main memory.").format(size=size_text(free_bytes))
     else:
-        free_bytes = gpu.total_bytes - gpu.used_bytes
+        free_bytes = gpu.total_bytes - gpu.used_bytes + held
         words = translate("Models", "{size} free on the {gpu}.")
         free = words.format(size=size_text(free_bytes), gpu=gpu.name)
     fits = plan.total_bytes <= free_bytes
@@ -58,6 +67,8 @@ def estimate_memory(path: Path, device: str, capacity_tokens: int) -> MemoryEsti
     return MemoryEstimate(" ".join((parts, free) if fits else (parts, free, advice)), fits)
 
 
-def no_estimate(path: Path, device: str, capacity_tokens: int) -> MemoryEstimate:
+def no_estimate(
+    path: Path, device: str, capacity_tokens: int, loaded: EngineInfo | None
+) -> MemoryEstimate:
     """For what has no weights: nothing is said."""
     return MemoryEstimate("", fits=True)

@@ -42,7 +42,7 @@ NO_MODEL = QT_TRANSLATE_NOOP(
 GRAPH_REFUSED = QT_TRANSLATE_NOOP(
     "Models", "The GPU cannot replay its work as a graph here; answers come a little slower."
 )
-Estimator = Callable[[Path, str, int], MemoryEstimate]
+Estimator = Callable[[Path, str, int, EngineInfo | None], MemoryEstimate]
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +246,8 @@ class ModelController:
             self._view.show_memory_plan("", True)
             return
         settings = self._ports.settings.settings
-        job = partial(self._ports.estimate, record.path, settings.device, settings.context_tokens)
+        wanted = (record.path, settings.device, settings.context_tokens)
+        job = partial(self._ports.estimate, *wanted, self._info)
         self._ports.jobs.run(job, partial(self._on_estimate, self.active_id))
 
     def remove(self, model_id: str) -> None:

@@ -32,6 +32,7 @@ from engine.api import (
     Channel,
     ChatMessage,
     Delta,
+    EngineInfo,
     Finished,
     FinishReason,
     GenerationControl,
@@ -260,6 +261,7 @@ class Desk:
         self.offered: list[str] = []
         self.later: list[tuple[float, Callable[[], None]]] = []
         self.estimates: list[tuple[Path, str, int]] = []
+        self.estimated_with: EngineInfo | None = None
         self.marker = LoadMarker(self.tmp_path / "loading.json")
         self.status = StatusBoard(self.view, self.clock)
         self.settings = SettingsController(
@@ -299,8 +301,11 @@ class Desk:
         self.found = FoundVersions(self.view, self.chats)
         self.chats.start()
 
-    def _estimate(self, path: Path, device: str, capacity_tokens: int) -> MemoryEstimate:
+    def _estimate(
+        self, path: Path, device: str, capacity_tokens: int, loaded: EngineInfo | None
+    ) -> MemoryEstimate:
         self.estimates.append((path, device, capacity_tokens))
+        self.estimated_with = loaded
         return MemoryEstimate(f"{capacity_tokens} tokens", fits=True)
 
     def with_model(self, *model_ids: str, ready: bool = True) -> Desk:

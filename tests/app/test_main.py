@@ -210,4 +210,4 @@ def test_a_profile_that_cannot_be_made_is_refused_in_words(tmp_path):
 def test_written_replies_have_no_weights_whose_memory_could_be_told():
     told = [start_options(parse_arguments(words)).estimate for words in ([], ["--scripted"])]
     assert told == [estimate_memory, no_estimate]
-    assert no_estimate(Path("any"), "cpu", 8_192) == MemoryEstimate("", fits=True)
+    assert no_estimate(Path("any"), "cpu", 8_192, None) == MemoryEstimate("", fits=True)

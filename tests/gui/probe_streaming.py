@@ -1,4 +1,4 @@
-"""Does the window stay awake? `python -m tests.gui.probe_streaming [stream|open|memory] [options]`.
+"""Does the window stay awake? `python -m tests.gui.probe_streaming stream|stop|open|memory`.
 
 The real app with its real threads and database, on a profile of its own; only the model is a
 script. A 5 ms timer of the GUI thread records how late it is called.
@@ -214,6 +214,13 @@ class Probe:
             meter.gaps_s, meter.busy_s, engine.delivered_tokens_per_s, engine.tokens
         )
 
+    @property
+    def has_stopped(self) -> bool:
+        """Whether the reply was stopped and nothing more is to come."""
+        reply = self.app.chats.shown.exchanges[-1].reply
+        stopped = reply is not None and reply.status is ReplyStatus.STOPPED
+        return stopped and not self.app.chat.is_busy(self.app.chats.shown.conversation_id)
+
     def _is_done(self) -> bool:
         exchanges = self.app.chats.shown.exchanges
         reply = exchanges[-1].reply if exchanges else None
@@ -257,6 +264,29 @@ def probe_stream(folder: Path, arguments: argparse.Namespace) -> None:
         print("\n".join(figures.lines()))
         part = figures.tokens_per_s / alone
         print(f"without the window: {alone:,.0f} tokens/s, so {part:.1%} are delivered", flush=True)
+    probe.close()
+
+
+def probe_stop(folder: Path, arguments: argparse.Namespace) -> None:
+    """Milliseconds from Esc until a reply has stopped and the next question may be sent."""
+    probe = Probe(folder, long_reply(arguments.thinking_tokens, arguments.answer_lines), 3_000)
+    window, taken = probe.app.window, []
+    for number in range(arguments.runs):
+        window.new_chat_requested.emit()
+        wait(0.2)
+        window.composer.set_text("Think long.")
+        window.composer.edit.send_pressed.emit()
+        wait(0.5 + number * 0.7)  # another place of the reply each time
+        began = time.perf_counter()
+        QTest.keyClick(window.composer.edit, Qt.Key.Key_Escape)
+        loop, timer = QEventLoop(), QTimer()
+        timer.timeout.connect(lambda loop=loop: probe.has_stopped and loop.quit())
+        timer.start(1)
+        QTimer.singleShot(20_000, loop.quit)
+        loop.exec()
+        taken.append(1000 * (time.perf_counter() - began))
+        timer.stop()
+    print("idle after", ", ".join(f"{ms:.0f}" for ms in taken), "ms", flush=True)
     probe.close()
 
 
@@ -339,7 +369,8 @@ def probe_memory(folder: Path, arguments: argparse.Namespace) -> None:
 def main(words: list[str]) -> int:
     """Run one of the probes in a folder of its own."""
     parser = argparse.ArgumentParser(description=__doc__)
-    probes = {"stream": probe_stream, "open": probe_open, "memory": probe_memory}
+    probes = {"stream": probe_stream, "stop": probe_stop, "open": probe_open}
+    probes["memory"] = probe_memory
     parser.add_argument("probe", nargs="?", default="stream", choices=tuple(probes))
     parser.add_argument("--thinking-tokens", type=int, default=20_000)
     parser.add_argument("--answer-lines", type=int, default=3_000)

@@ -29,6 +29,13 @@ def test_the_probe_of_opening_a_long_chat_runs(qapp, tmp_path, capsys):
     assert "a key takes at most" in printed
 
 
+def test_the_probe_of_stop_runs(qapp, tmp_path, capsys):
+    words = {"runs": 1, "thinking_tokens": 20_000, "answer_lines": 10}
+    probe.probe_stop(tmp_path, argparse.Namespace(**words))
+    taken_ms = float(capsys.readouterr().out.split()[2])
+    assert 0 < taken_ms < 10_000
+
+
 def test_the_long_chat_has_the_size_it_is_to_have():
     chat = long_chat(500, 1_000_000)
     size = sum(

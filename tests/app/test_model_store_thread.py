@@ -40,7 +40,9 @@ class Recorder:
         self.events.append(event)
 
     def wait_for(self, *kinds: type) -> StoreEvent:
-        self._qtbot.waitUntil(lambda: any(isinstance(e, kinds) for e in self.events), timeout=10000)
+        self._qtbot.waitUntil(
+            lambda: any(isinstance(e, kinds) for e in self.events), timeout=30_000
+        )
         return next(e for e in self.events if isinstance(e, kinds))
 
 

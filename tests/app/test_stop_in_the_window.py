@@ -41,7 +41,7 @@ def start(runner: Runner, engine: BlockingEngine) -> Application:
     ENGINES.append(engine)
     app = runner.start(factory=lambda request: engine)
     app.window.activateWindow()
-    runner.qtbot.waitUntil(app.window.isActiveWindow, timeout=10_000)
+    runner.qtbot.waitUntil(app.window.isActiveWindow, timeout=30_000)
     return app
 
 

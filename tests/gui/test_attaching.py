@@ -94,7 +94,7 @@ def test_chips_show_name_and_tokens_above_the_question(window, qtbot):
         "notes.txt 1.2 KB, tokens not counted yet",
     ]
     edit = window.composer.edit
-    qtbot.waitUntil(lambda: row.geometry().bottom() < edit.geometry().top())
+    qtbot.waitUntil(lambda: row.geometry().bottom() < edit.geometry().top(), timeout=30_000)
     assert all(row.rect().contains(chip.geometry()) for chip in row.chips)
 
 
@@ -103,7 +103,7 @@ def test_chips_break_into_lines_where_the_window_is_narrow(window, qtbot):
     row = window.composer.attachments
     wide = row.height()
     window.resize(600, 800)
-    qtbot.waitUntil(lambda: row.height() > wide)
+    qtbot.waitUntil(lambda: row.height() > wide, timeout=30_000)
     assert all(row.rect().contains(chip.geometry()) for chip in row.chips)
     tops = [chip.geometry().top() for chip in row.chips]
     assert tops == sorted(tops)

@@ -265,7 +265,7 @@ def test_the_field_is_one_line_again_after_each_long_question(window, qtbot):
             QTest.qWait(60)  # the scroll bar comes and takes its room
         assert edit.height() > one
         qtbot.keyClick(edit, Qt.Key.Key_Return)
-        qtbot.waitUntil(lambda: edit.height() == one)
+        qtbot.waitUntil(lambda: edit.height() == one, timeout=30_000)
 
 
 def test_the_switch_says_so_when_the_model_cannot_think(window, qtbot):

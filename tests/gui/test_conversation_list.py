@@ -187,7 +187,8 @@ def test_a_list_that_is_filled_anew_does_not_end_the_renaming(window, qtbot):
     qtbot.waitUntil(
         lambda: (
             "Half a name" not in [chats.list.item(row).text() for row in range(chats.list.count())]
-        )
+        ),
+        timeout=30_000,
     )
 
 

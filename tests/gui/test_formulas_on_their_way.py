@@ -111,7 +111,7 @@ def test_a_formula_of_several_lines_is_replaced_as_a_whole(window, elsewhere, qt
     assert prose(window).toPlainText().count("\n") > 2
     elsewhere.finish()
     qtbot.waitUntil(
-        lambda: prose(window).toPlainText() == f"A\n{OBJECT_CHARACTER}\nB", timeout=5000
+        lambda: prose(window).toPlainText() == f"A\n{OBJECT_CHARACTER}\nB", timeout=30_000
     )
 
 

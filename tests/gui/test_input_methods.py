@@ -153,7 +153,7 @@ def test_a_new_list_of_chats_leaves_a_title_that_is_composed(
     assert editor.text() == "新标题"
     assert editor.isVisible()
     QTest.keyClick(editor, Qt.Key.Key_Return)
-    qtbot.waitUntil(lambda: told == ["renamed 新标题"])
+    qtbot.waitUntil(lambda: told == ["renamed 新标题"], timeout=30_000)
 
 
 @pytest.mark.parametrize("field", FIELDS, ids=lambda field: field.__name__)

@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.fixture
 def in_use(window, qtbot):
     window.activateWindow()
-    qtbot.waitUntil(window.isActiveWindow)
+    qtbot.waitUntil(window.isActiveWindow, timeout=30_000)
     return window
 
 
@@ -70,7 +70,7 @@ def test_f1_lists_every_key_with_its_meaning(in_use, qtbot):
     press(in_use, "F1")
     listed = in_use.findChild(KeyList)
     listed.activateWindow()
-    qtbot.waitUntil(listed.isActiveWindow)
+    qtbot.waitUntil(listed.isActiveWindow, timeout=30_000)
     texts = [each.text() for each in listed.findChildren(QLabel)]
     for key in KEYS:
         assert key.meaning in texts
@@ -78,7 +78,7 @@ def test_f1_lists_every_key_with_its_meaning(in_use, qtbot):
         assert any(written(key.keys[0]) in text for text in texts)
     assert all(text.strip() for text in texts)
     press(listed, "Escape")
-    qtbot.waitUntil(lambda: in_use.findChild(KeyList) is None)
+    qtbot.waitUntil(lambda: in_use.findChild(KeyList) is None, timeout=30_000)
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_the_model_menu_opens_by_key_and_is_walked_by_arrows(in_use, qtbot):
     in_use.model_selected.connect(chosen.append)
     press(in_use, "Ctrl+M")
     menu = in_use.header.picker.menu
-    qtbot.waitUntil(menu.isVisible)
+    qtbot.waitUntil(menu.isVisible, timeout=30_000)
     QTest.keyClick(menu, Qt.Key.Key_Down)
     QTest.keyClick(menu, Qt.Key.Key_Return)
     assert len(chosen) == 1
@@ -141,7 +141,7 @@ def test_the_model_menu_opens_by_key_and_is_walked_by_arrows(in_use, qtbot):
 def test_the_settings_lead_to_the_list_of_keys(window, qtbot):
     window.panels.restore("right", 0, collapsed=False)
     window.settings_panel.keys.click()
-    qtbot.waitUntil(lambda: window.findChild(KeyList) is not None)
+    qtbot.waitUntil(lambda: window.findChild(KeyList) is not None, timeout=30_000)
 
 
 def test_a_link_of_an_answer_is_reached_by_tab_and_followed_by_enter(in_use, monkeypatch):
@@ -169,7 +169,7 @@ def test_the_list_of_keys_is_scrolled_by_keys(window, qtbot):
     keys = KeyList(window.theme, window)
     keys.show()
     keys.activateWindow()
-    qtbot.waitUntil(keys.isActiveWindow)
+    qtbot.waitUntil(keys.isActiveWindow, timeout=30_000)
     bar = keys.area.verticalScrollBar()
     assert bar.maximum() > 0
     QTest.keyClick(keys.focusWidget(), Qt.Key.Key_PageDown)

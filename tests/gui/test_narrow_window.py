@@ -56,7 +56,7 @@ def test_a_short_form_takes_over_when_the_font_grows_and_the_place_does_not(qtbo
     line.show()
     assert line.text() == "for 12 s, 310 tokens"
     theme.set_look("light", 24)
-    qtbot.waitUntil(lambda: line.text() == "for 12 s")
+    qtbot.waitUntil(lambda: line.text() == "for 12 s", timeout=30_000)
 
 
 @pytest.mark.parametrize("size", [16, 18, 22, 28])

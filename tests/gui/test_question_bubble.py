@@ -85,7 +85,7 @@ def test_a_search_unfolds_as_far_as_its_first_word(bubble):
 def test_the_links_stand_below_the_text_and_go_while_it_is_edited(bubble, qtbot, window):
     shown = bubble(LONG)
     press(qtbot, shown._more)
-    qtbot.waitUntil(lambda: shown._less.x() >= shown._more.geometry().right())
+    qtbot.waitUntil(lambda: shown._less.x() >= shown._more.geometry().right(), timeout=30_000)
     assert shown._more.y() >= shown._text.geometry().bottom()
     assert shown._frame.rect().contains(shown._less.geometry())
     shown.begin_edit()

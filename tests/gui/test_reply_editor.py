@@ -234,10 +234,10 @@ def test_a_closed_editor_gives_the_keyboard_to_the_question(window, qtbot, way, 
     else:
         exchange.answer.edit_answer_requested.emit()
         edit = exchange.editor.edit
-    qtbot.waitUntil(edit.hasFocus)
+    qtbot.waitUntil(edit.hasFocus, timeout=30_000)
     if end == "escape":
         qtbot.keyClick(edit, Qt.Key.Key_Escape)
     else:
         qtbot.keyClick(edit, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
-    qtbot.waitUntil(lambda: not edit.isVisible())
+    qtbot.waitUntil(lambda: not edit.isVisible(), timeout=30_000)
     assert window.composer.edit.hasFocus()

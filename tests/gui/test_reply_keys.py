@@ -19,7 +19,7 @@ CUT = {"status": ReplyStatus.STOPPED, "finish_reason": "cancelled"}
 def asked(window, qtbot):
     """What the window asks for."""
     window.activateWindow()
-    qtbot.waitUntil(window.isActiveWindow, timeout=10_000)
+    qtbot.waitUntil(window.isActiveWindow, timeout=30_000)
     found = []
     window.regenerate_requested.connect(lambda name: found.append(("regenerate", name)))
     window.continue_requested.connect(lambda name: found.append(("continue", name)))

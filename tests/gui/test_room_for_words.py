@@ -153,7 +153,7 @@ def test_an_editor_that_opens_is_in_sight_with_its_buttons(window, qtbot, part):
     else:
         exchange.answer.edit_answer_requested.emit()
         edit, buttons = exchange.editor.edit, (exchange.editor.button("main"),)
-    qtbot.waitUntil(edit.hasFocus)
+    qtbot.waitUntil(edit.hasFocus, timeout=30_000)
     scenes.settle(window)
     view = window.transcript.viewport()
     assert sees(view, edit)

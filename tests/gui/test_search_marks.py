@@ -76,7 +76,7 @@ def test_text_that_streams_in_is_marked_too(window, qtbot):
     assert marked(window, "e1") == []
     window.show_chat_state(ChatState.ANSWERING)
     window.append_delta("e1", Channel.ANSWER, "A zebra has stripes.\n\n", 5)
-    qtbot.waitUntil(lambda: marked(window, "e1") == ["zebra"])
+    qtbot.waitUntil(lambda: marked(window, "e1") == ["zebra"], timeout=30_000)
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_f3_walks_through_the_exchanges_that_hold_a_word(window, qtbot):
     none = Qt.KeyboardModifier.NoModifier
     for modifier, place in ((none, 5), (none, 9), (none, 1), (shift, 9), (shift, 5)):
         qtbot.keyClick(window, Qt.Key.Key_F3, modifier)
-        qtbot.waitUntil(lambda place=place: is_in_view(window, f"e{place}"))
+        qtbot.waitUntil(lambda place=place: is_in_view(window, f"e{place}"), timeout=30_000)
         top = (
             window.transcript.exchange_widget(f"e{place}")
             .mapTo(window.transcript.viewport(), QPoint(0, 0))
@@ -210,7 +210,7 @@ def test_enter_in_the_search_opens_the_first_chat_that_is_found(window, qtbot):
 def test_a_folded_question_is_unfolded_for_its_word(window, qtbot):
     search(window, "zebra")
     scenes.show_chat(window, scenes.exchange("e1", "line\n" * 400 + "zebra"))
-    qtbot.waitUntil(lambda: marked(window, "e1") == ["zebra"])
+    qtbot.waitUntil(lambda: marked(window, "e1") == ["zebra"], timeout=30_000)
 
 
 def test_without_a_search_a_chat_opens_at_its_end(window, long_chat):

@@ -212,7 +212,7 @@ def test_bars_grow_with_the_window(window: WizardWindow, qtbot: QtBot) -> None:
     window.show_download(board_half_way().download_page())
     narrow = window.download.rows[0].meter.width()
     window.resize(1200, 600)
-    qtbot.waitUntil(lambda: window.download.rows[0].meter.width() > narrow + 200)
+    qtbot.waitUntil(lambda: window.download.rows[0].meter.width() > narrow + 200, timeout=30_000)
 
 
 @pytest.mark.parametrize("name", ANSWERS)

@@ -100,7 +100,7 @@ class FirstRun:
 
     def press(self, action: WizardAction) -> None:
         """Wait until the button may be pressed, and click it."""
-        self._qtbot.waitUntil(lambda: action in pressable(self.window), timeout=10_000)
+        self._qtbot.waitUntil(lambda: action in pressable(self.window), timeout=30_000)
         self._qtbot.mouseClick(self.window.buttons[action], Qt.MouseButton.LeftButton)
 
     def wait_for_first_answer(self) -> str:

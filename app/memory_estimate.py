@@ -29,11 +29,12 @@ def estimate_memory(
     """
     # Imported here: these import NumPy, which the window must not wait for.
     from engine.models.memory_plan import free_ram_bytes
-    from engine.open_engine import describe_memory
+    from engine.open_engine import context_of, describe_memory
 
     gpu = read_gpu_memory() if device != "cpu" else None
     on_gpu = device == "cuda" or gpu is not None
     try:
+        capacity_tokens = context_of(path, capacity_tokens)
         plan = describe_memory(path, capacity_tokens, "cuda" if on_gpu else "cpu")
     except EngineError as error:
         return MemoryEstimate(error_text(error).text, fits=False)

@@ -77,6 +77,14 @@ def describe_memory(path: str | Path, capacity_tokens: int, device: str) -> Memo
     return plan_memory(files.config, capacity_tokens, "cpu", cpu_weights=cpu_weight_dtype(files))
 
 
+def context_of(path: str | Path, capacity_tokens: int) -> int:
+    """`capacity_tokens`, or the model's longest context where that is shorter.
+
+    Raises as `open_engine`.
+    """
+    return min(capacity_tokens, open_model(Path(path)).config.max_position_embeddings)
+
+
 def cuda_is_usable() -> bool:
     """Whether CuPy is installed and finds an NVIDIA GPU and driver that the kernels run on."""
     try:

@@ -234,7 +234,10 @@ class WizardWindow(QWidget):
             self.closing.emit()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Enter presses the primary button, unless a button has the focus."""
+        """Enter presses the primary button, unless a button has the focus; Esc closes."""
+        if event.key() == Qt.Key.Key_Escape:
+            self.close()
+            return
         enter = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
         if enter and self._primary is not None and self._primary.isEnabled():
             self._primary.click()

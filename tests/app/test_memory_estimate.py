@@ -37,6 +37,12 @@ def test_what_the_loaded_model_holds_on_the_gpu_is_free_for_the_next(gpu, on_gpu
     assert estimate_memory(FOLDER, "auto", CAPACITY, loaded).fits is fits
 
 
+def test_no_more_context_is_planned_than_the_model_has():
+    text = estimate_memory(FOLDER, "cpu", 8_192).text
+    assert text == estimate_memory(FOLDER, "cpu", 2_048).text
+    assert "2,048 tokens" in text
+
+
 def test_a_longer_context_is_planned_with_what_the_loaded_model_gives_back(tmp_path):
     desk = Desk(tmp_path).with_model("m1")
     desk.settings.on_settings_changed(with_value(desk.settings.settings, "context_tokens", 16_384))

@@ -275,6 +275,15 @@ def test_closing_by_the_user_is_told_and_by_the_controller_not(window: WizardWin
     assert told == [True]
 
 
+def test_escape_closes_the_wizard(window: WizardWindow, qtbot: QtBot) -> None:
+    told: list[bool] = []
+    window.closing.connect(lambda: told.append(True))
+    window.open_window()
+    qtbot.keyClick(window, Qt.Key.Key_Escape)
+    assert told == [True]
+    assert not window.isVisible()
+
+
 class ChineseTranslator(QTranslator):
     """Gives every text of the wizard as many Chinese characters as it has words, and more."""
 

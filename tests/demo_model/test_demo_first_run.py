@@ -62,16 +62,32 @@ class FirstRun:
         modes = {"thinking": {"temperature": 0.0}, "not_thinking": {"temperature": 0.0}}
         tree = {"version": 1, "settings": {"device": "cpu"}, "sampling": modes}
         self.paths.settings_file.write_text(json.dumps(tree), encoding="utf-8")
-        self.app = Application(
+        self.app = self._start()
+        self.wait(lambda: self.wizard is not None and self.wizard.isVisible())
+
+    def _start(self) -> Application:
+        app = Application(
             self.paths,
             load_profile(self.paths.settings_file),
             partial(build_engine, self.paths.models_dir, self.paths.kernel_cache_dir),
             StartOptions(),
             UncaughtErrors(),
         )
-        self.app.leave = lambda code: None
-        self.app.show()
-        self.wait(lambda: self.wizard is not None and self.wizard.isVisible())
+        app.leave = lambda code: None
+        app.show()
+        return app
+
+    def close(self) -> None:
+        """Close the window and wait for all threads."""
+        self.app.window.close()
+        self.wait(lambda: self.app._closed)
+        self.app.window.deleteLater()
+
+    def restart(self) -> None:
+        """Close the app, open it again on the same profile, and wait for its model."""
+        self.close()
+        self.app = self._start()
+        self.wait(lambda: self.app.models.info)
 
     def wait(self, condition: Callable[[], object]) -> None:
         self._qtbot.waitUntil(lambda: bool(condition()), timeout=30_000)
@@ -147,9 +163,7 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHub]:
 def run(hub: FakeHub, qtbot: QtBot, tmp_path: Path) -> Iterator[FirstRun]:
     first_run = FirstRun(qtbot, tmp_path / "profile")
     yield first_run
-    first_run.app.window.close()
-    first_run.wait(lambda: first_run.app._closed)
-    first_run.app.window.deleteLater()
+    first_run.close()
 
 
 def test_the_first_page_leads_to_an_answer_without_one_request(run: FirstRun, hub: FakeHub) -> None:

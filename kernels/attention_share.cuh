@@ -22,6 +22,16 @@ static_assert(HD % 8 == 0 && HD <= 256, "decode_attention: unsupported head_dim"
 static_assert(GROUP <= 8 && GROUP * HD <= 1024, "decode_attention: too many heads share a kv head");
 static_assert(PAGE_TOKENS % UNIT == 0, "decode_attention: pages are whole units");
 
+// The cached positions of one block: units of one kv head of one slot.
+struct BlockShare {
+    const bf16* k_pool;
+    const bf16* v_pool;
+    const int* table;  // of the slot
+    int first;         // unit
+    int end;
+    int cached;  // positions in the cache, the new token's not counted
+};
+
 // Softmax under way of one query head: this lane's eight head dims.
 struct Share {
     float maximum;

@@ -68,16 +68,6 @@ struct Unit {
     uint4 values[KEYS_EACH];
 };
 
-// The cached positions of one block: units of one kv head of one slot.
-struct BlockShare {
-    const bf16* k_pool;
-    const bf16* v_pool;
-    const int* table;  // of the slot
-    int first;         // unit
-    int end;
-    int cached;  // positions in the cache, the new token's not counted
-};
-
 __device__ __forceinline__ size_t place_of(const BlockShare& block, int unit) {
     constexpr size_t PAGE = static_cast<size_t>(NKV) * PAGE_TOKENS * HD;
     return block.table[unit / PAGE_UNITS] * PAGE +

@@ -106,16 +106,6 @@ __device__ __forceinline__ void rotate_chunk(float (&out)[8], const float* head,
 
 // ---------------------------------------------------------------- attention
 
-// The cached positions of one block: units of one kv head of one slot.
-struct BlockShare {
-    const bf16* k_pool;
-    const bf16* v_pool;
-    const int* table;  // of the slot
-    int first;         // unit
-    int end;
-    int cached;  // positions in the cache, the new token's not counted
-};
-
 __device__ __forceinline__ size_t row_place(const int* table, int position) {
     constexpr size_t PAGE = static_cast<size_t>(NKV) * PAGE_TOKENS * HD;
     return table[position / PAGE_TOKENS] * PAGE +

@@ -38,6 +38,13 @@ class EmulatedRunner(Runner):
             settings = with_value(settings, name, value)
         save_profile(self.paths.settings_file, profile.with_settings(settings))
 
+    def __enter__(self) -> EmulatedRunner:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for application in list(self.running):
+            self.close(application)
+
     @property
     def needed_bytes(self) -> int:
         """What the model takes on the GPU."""

@@ -23,6 +23,14 @@ def open_from_search(desk: Desk, search: str) -> None:
     desk.chats.on_conversation_selected(chat)
 
 
+def ask_of_a_horse_instead(desk: Desk) -> None:
+    """The question of a zebra becomes the version that is not shown."""
+    exchange = desk.ask("A zebra?", "No.")
+    desk.edits.on_edit(exchange.exchange_id, "A horse?")
+    desk.say("", "Yes.")
+    desk.finish()
+
+
 def press(desk: Desk) -> None:
     [(action, _)] = desk.view.notices["found_version"].actions
     press_of: NoticeActions = actions(desk, [])
@@ -45,10 +53,7 @@ def test_another_answer_that_holds_the_word_is_told_and_shown(desk):
 
 def test_another_question_that_holds_the_word_is_told_and_shown(desk):
     desk.ask("Hello?")
-    exchange = desk.ask("A zebra?", "No.")
-    desk.edits.on_edit(exchange.exchange_id, "A horse?")
-    desk.say("", "Yes.")
-    desk.finish()
+    ask_of_a_horse_instead(desk)
     open_from_search(desk, "zebra")
     assert desk.view.notices["found_version"].text.endswith("question 1.")
     press(desk)
@@ -58,19 +63,13 @@ def test_another_question_that_holds_the_word_is_told_and_shown(desk):
 
 @pytest.mark.parametrize("search", ["horse", "", "nothing at all"])
 def test_what_is_shown_or_nowhere_is_not_told(desk, search):
-    exchange = desk.ask("A zebra?", "No.")
-    desk.edits.on_edit(exchange.exchange_id, "A horse?")
-    desk.say("", "Yes.")
-    desk.finish()
+    ask_of_a_horse_instead(desk)
     open_from_search(desk, search)
     assert "found_version" not in desk.view.notices
 
 
 def test_a_chat_that_is_left_takes_the_words_along(desk):
-    exchange = desk.ask("A zebra?", "No.")
-    desk.edits.on_edit(exchange.exchange_id, "A horse?")
-    desk.say("", "Yes.")
-    desk.finish()
+    ask_of_a_horse_instead(desk)
     open_from_search(desk, "zebra")
     assert "found_version" in desk.view.notices
     desk.chats.on_new_chat()
@@ -78,10 +77,7 @@ def test_a_chat_that_is_left_takes_the_words_along(desk):
 
 
 def test_an_answer_of_the_store_that_comes_late_is_not_told_in_another_chat(desk):
-    exchange = desk.ask("A zebra?", "No.")
-    desk.edits.on_edit(exchange.exchange_id, "A horse?")
-    desk.say("", "Yes.")
-    desk.finish()
+    ask_of_a_horse_instead(desk)
     open_from_search(desk, "zebra")
     desk.store.held = []
     desk.chats.show_again()

@@ -30,10 +30,8 @@ def gpu() -> Iterator[EmulatedGpu]:
 
 @pytest.fixture
 def runner(qtbot, tmp_path, gpu) -> Iterator[EmulatedRunner]:
-    made = EmulatedRunner(qtbot, tmp_path)
-    yield made
-    for application in list(made.running):
-        made.close(application)
+    with EmulatedRunner(qtbot, tmp_path) as made:
+        yield made
 
 
 @pytest.fixture

@@ -132,7 +132,7 @@ __device__ __forceinline__ void put(bf16* out, float value) { *out = to_bf16(val
 // What is added to the output that this lane will write; asked for early, since the way to L2 takes
 // longer than the sums.
 template <int PARTS>
-__device__ __forceinline__ float residual(const Output* out, const float* parts, int group) {
+__device__ __forceinline__ float residual(const float* out, const float* parts, int group) {
     float value = 0.0f;
     if constexpr (KIND == ADD) {
         const int lane = threadIdx.x % WARP;
@@ -146,6 +146,10 @@ __device__ __forceinline__ float residual(const Output* out, const float* parts,
         }
     }
     return value;
+}
+template <int PARTS>
+__device__ __forceinline__ float residual(const bf16*, const float*, int) {
+    return 0.0f;  // nothing is added to what SWIGLU makes
 }
 
 __device__ __forceinline__ void write(Output* out, float (&sums)[ROWS], float squares, int group,

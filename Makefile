@@ -39,6 +39,7 @@ fix:
 
 test-kernels:
 	@$(ENSURE) kernels
+	@$(ENSURE) kernels13
 	$(PY) -m pytest $(PARALLEL) -m emulation tests/kernels
 
 test-oracle: fetch-smollm2
@@ -87,7 +88,7 @@ $(FETCHED)/SmolLM2-135M-Instruct.Q4_1.gguf:
 
 # Pin again after editing requirements/*.in (needs uv).
 lock:
-	cd requirements && for set in app dev kernels gpu cublas cpu oracle; do \
+	cd requirements && for set in app dev kernels kernels13 gpu cublas cpu oracle; do \
 	  constraints=$$([ $$set = app ] || echo "-c app.txt"); \
 	  uv pip compile --universal --generate-hashes --python-version 3.11 --no-emit-index-url --no-emit-find-links \
 	    --no-header --no-annotate --quiet $$constraints $$set.in -o $$set.txt || exit 1; done

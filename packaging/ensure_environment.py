@@ -51,6 +51,8 @@ PROFILES = {
     "run": Profile(".venv", ("app", "cpu"), needs_fonts=False),
     "test": Profile(".venv", ("app", "dev", "cpu"), programs=COMPILER),
     "kernels": Profile(".venv", ("app", "dev", "cpu", "kernels"), programs=COMPILER),
+    # Beside a CuPy for CUDA 12 this NVRTC would be taken in place of its own: not in .venv.
+    "kernels13": Profile(".venv-nvrtc13", ("kernels13",), needs_fonts=False),
     "real": Profile(".venv", ("app", "dev", "cpu"), programs=SCREEN_PROGRAMS),
     "oracle": Profile(".venv-oracle", ("dev", "cpu", "oracle", "torch")),
 }

@@ -8,11 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from engine.bench.random_model import DEFAULT_SHAPE, shape_config
 from engine.models.model_config import ModelConfig
 from tests.kernels.emulated_device import emulated_cupy
 from tests.kernels.nvrtc import KernelResources, compile_cubin
+
+if TYPE_CHECKING:
+    from engine.cuda.self_attention import SelfAttention
 
 PREFILL_FILES = ("gemm", "attention_prefill", "gemm_hopper", "attention_prefill_hopper")
 """Their tiles are chosen to fill the registers; all others run in every decode step."""
@@ -30,14 +34,17 @@ class Compilation:
     options: tuple[str, ...]
     architecture: str
 
-    def resources(self, architecture: int | str) -> list[KernelResources]:
-        """What the compiler says of each kernel; on any thread."""
-        return compile_cubin(self.text, f"{self.file}.cu", architecture, self.options)[1]
+    def resources(self, architecture: int | str, major: int = 12) -> list[KernelResources]:
+        """What the compiler (NVRTC `major`) says of each kernel; on any thread."""
+        name = f"{self.file}.cu"
+        return compile_cubin(self.text, name, architecture, self.options, major)[1]
 
 
-def compilations() -> list[Compilation]:
-    """All that a load compiles, the files of Hopper's own instructions too."""
-    config = ModelConfig.from_dict(shape_config(DEFAULT_SHAPE), DEFAULT_SHAPE)
+def compilations(
+    config: ModelConfig | None = None, attention: SelfAttention | None = None
+) -> list[Compilation]:
+    """All that a load compiles, the files of Hopper's own instructions too; by default Qwen3's."""
+    config = config or ModelConfig.from_dict(shape_config(DEFAULT_SHAPE), DEFAULT_SHAPE)
     with emulated_cupy():
         from engine.cuda.hopper_prefill import hopper_kernel_sources
         from engine.cuda.kernel_list import kernel_sources
@@ -52,7 +59,7 @@ def compilations() -> list[Compilation]:
                 (*sizes, *source.defines),
                 source.architecture,
             )
-            for source in [*kernel_sources(config), *hopper_kernel_sources()]
+            for source in [*kernel_sources(config, attention), *hopper_kernel_sources()]
         ]
 
 

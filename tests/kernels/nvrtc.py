@@ -1,16 +1,19 @@
-"""Compiles CUDA source with NVRTC through ctypes: no driver, no GPU, no CuPy."""
+"""Compiles CUDA source with NVRTC 12 or 13 through ctypes: no driver, no GPU, no CuPy."""
 
 from __future__ import annotations
 
 import ctypes
 import importlib.util
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 ARCHITECTURES = (75, 80, 86, 89, 90, 100, 120)
+# By major version: the wheel, and its folder in `nvidia`.
+WHEELS = {12: ("nvidia-cuda-nvrtc-cu12", "cuda_nvrtc"), 13: ("nvidia-cuda-nvrtc", "cu13")}
+NVRTC_13_ENVIRONMENT = Path(__file__).resolve().parents[2] / ".venv-nvrtc13"
 
 
 class NvrtcError(Exception):
@@ -27,36 +30,46 @@ class KernelResources:
     stack_bytes: int
 
 
-def find_nvrtc() -> Path | None:
-    """Path of libnvrtc.so.12 of the installed wheel, None where it is missing."""
-    spec = importlib.util.find_spec("nvidia.cuda_nvrtc") if _has_nvidia() else None
-    for folder in spec.submodule_search_locations or () if spec else ():
-        library = Path(folder) / "lib" / "libnvrtc.so.12"
+def find_nvrtc(major: int = 12) -> Path | None:
+    """Path of libnvrtc.so.<major> of the installed wheel, None where it is missing."""
+    for folder in _nvidia_folders():
+        library = folder / WHEELS[major][1] / "lib" / f"libnvrtc.so.{major}"
         if library.exists():
             return library
     return None
 
 
-def _has_nvidia() -> bool:
-    return importlib.util.find_spec("nvidia") is not None
+def _nvidia_folders() -> Iterator[Path]:
+    spec = importlib.util.find_spec("nvidia")
+    yield from map(Path, (spec.submodule_search_locations or ()) if spec else ())
+    yield from NVRTC_13_ENVIRONMENT.glob("lib/python*/site-packages/nvidia")
+
+
+def why_missing(major: int) -> str:
+    """What tests say that are skipped without this NVRTC."""
+    return f"libnvrtc.so.{major} ({WHEELS[major][0]}) is not installed"
 
 
 @cache
 def _library(path: Path) -> ctypes.CDLL:
+    # NVRTC 13 opens its builtins by name alone and does not find them beside itself; once they are
+    # loaded, by their path, the name is enough.
+    for builtins in path.parent.glob("libnvrtc-builtins.so.*"):
+        ctypes.CDLL(str(builtins))
     return ctypes.CDLL(str(path))
 
 
 def compile_cubin(
-    source: str, name: str, arch: int | str, flags: Sequence[str]
+    source: str, name: str, arch: int | str, flags: Sequence[str], major: int = 12
 ) -> tuple[bytes, list[KernelResources]]:
-    """Machine code for `sm_<arch>` and the resources of each kernel in it.
+    """Machine code for `sm_<arch>` by NVRTC `major`, and the resources of each kernel in it.
 
     Raises:
         NvrtcError: NVRTC is not installed, or the source does not compile.
     """
-    path = find_nvrtc()
+    path = find_nvrtc(major)
     if path is None:
-        raise NvrtcError("libnvrtc.so.12 (wheel nvidia-cuda-nvrtc-cu12) is not installed")
+        raise NvrtcError(why_missing(major))
     nvrtc = _library(path)
     program = ctypes.c_void_p()
     options = [f"-arch=sm_{arch}", "--std=c++17", "-ftz=true", "--ptxas-options=-v", *flags]

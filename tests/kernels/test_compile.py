@@ -1,13 +1,21 @@
-"""NVRTC compiles every kernel for every architecture, with the sizes of both real models."""
+"""NVRTC compiles every kernel for every architecture, with the sizes of both real models.
+
+CuPy for CUDA 13 brings NVRTC 13, which refuses some of what NVRTC 12 lets pass: it must compile
+what the engine compiles, too.
+"""
+
+from __future__ import annotations
 
 import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from engine.models.memory_plan import DECODE_SPLITS
 from engine.models.model_config import ModelConfig
+from tests.bench.kernel_resources import Compilation, compilations
 from tests.kernels.emulated_device import emulated_cupy
 from tests.kernels.emulation import QWEN3_0_6B, SMOLLM2_135M, Sizes
 from tests.kernels.emulation.build import KERNELS, entry_points
@@ -17,7 +25,11 @@ from tests.kernels.nvrtc import (
     compile_cubin,
     find_nvrtc,
     inline_includes,
+    why_missing,
 )
+
+if TYPE_CHECKING:
+    from engine.cuda.self_attention import SelfAttention
 
 FILES = sorted(KERNELS.glob("*.cu"))
 HEADER_FIELDS = ["Operation", "Arguments", "Launch", "Assumes", "Numerics", "Source", "Oracle"]
@@ -37,9 +49,21 @@ NO_SPILLS_FROM = 86
 # More than this and a spill has got out of hand; a few bytes around a branch cost nothing.
 MOST_SPILL_BYTES = 64
 
-needs_nvrtc = pytest.mark.skipif(
-    find_nvrtc() is None, reason="libnvrtc.so.12 (nvidia-cuda-nvrtc-cu12) is not installed"
-)
+needs_nvrtc = pytest.mark.skipif(find_nvrtc() is None, reason=why_missing(12))
+needs_nvrtc_13 = pytest.mark.skipif(find_nvrtc(13) is None, reason=why_missing(13))
+# One for each path that the kernels choose by their architecture, but for what 80 has in 90 too.
+NVRTC_13_TARGETS = (75, 90, "90a", 100)
+# NVRTC 13 looks into a branch that is never taken, though it stands in a template.
+REFUSED_BY_13 = """
+struct Half { short bits; };
+template <int N> __device__ float first(const Half* x) {
+    float value = 0.0f;
+    if constexpr (1 == 2) { value = *x; }
+    return value;
+}
+template <int N> __device__ float caller(const Half* x) { return first<N>(x); }
+extern "C" __global__ void planted(float* out, const Half* x) { *out = caller<1>(x); }
+"""
 
 
 @needs_nvrtc
@@ -64,19 +88,30 @@ def test_compiles_for_every_architecture(path, sizes):
         list(pool.map(check, targets(path)))
 
 
-def compilation(sizes: Sizes, work: str) -> tuple[str, tuple[str, ...]]:
-    """File and options as a decode step compiles them."""
+def model_config(sizes: Sizes) -> ModelConfig:
     heads = (sizes.NH, sizes.NKV, sizes.HD)
     rest = (sizes.V, sizes.RMS_NORM_EPS, 1e4, 4096, True)
-    config = ModelConfig("qwen3", 1, sizes.E, sizes.F, *heads, *rest)
+    family = "qwen3" if sizes.QK_NORM else "llama"
+    return ModelConfig(family, 1, sizes.E, sizes.F, *heads, *rest)
+
+
+def self_attention(config: ModelConfig) -> SelfAttention:
+    """The launch in clusters; to be called with an emulated CuPy."""
+    from engine.cuda.self_attention import SelfAttention
+
+    return SelfAttention(config, 16, 2)
+
+
+def compilation(sizes: Sizes, work: str) -> tuple[str, tuple[str, ...]]:
+    """File and options as a decode step compiles them."""
+    config = model_config(sizes)
     if work == "attention":
         return "decode_attention", (f"-DATTENTION_SPLITS={DECODE_SPLITS}",)
     with emulated_cupy():
         from engine.cuda.decode_product import decode_products
-        from engine.cuda.self_attention import SelfAttention
 
         if work == "self_attention":
-            return "self_attention_cluster", SelfAttention(config, 16, 2).defines
+            return "self_attention_cluster", self_attention(config).defines
         product = getattr(decode_products(config, {}), work)
         return product.file, product.defines
 
@@ -99,6 +134,48 @@ def test_decode_kernels_keep_all_in_registers(sizes, work):
 
     with ThreadPoolExecutor(2) as pool:
         print(f"registers of {path.stem} {work}:", *pool.map(check, targets(path)), sep="  ")
+
+
+def engine_compilations(sizes: Sizes) -> list[Compilation]:
+    """Whatever the engine compiles for a model: a load with launches in clusters, and the bench."""
+    config = model_config(sizes)
+    with emulated_cupy():
+        attention = self_attention(config)
+    source = inline_includes(KERNELS / "read_limit.cu")
+    bench = Compilation("read_limit", "read_limit", source, tuple(sizes.defines()), "")
+    found = [*compilations(config, attention), bench]
+    return [each for each in found if sizes.HD == 128 or not each.file.endswith("_hopper")]
+
+
+@pytest.mark.parametrize("sizes", [QWEN3_0_6B, SMOLLM2_135M], ids=["qwen3-0.6b", "smollm2-135m"])
+def test_the_engine_compiles_every_file(sizes):
+    files = {path.stem for path in FILES if sizes.HD == 128 or not path.stem.endswith("_hopper")}
+    assert {each.file for each in engine_compilations(sizes)} == files
+
+
+@needs_nvrtc_13
+@pytest.mark.emulation
+@pytest.mark.parametrize("sizes", [QWEN3_0_6B, SMOLLM2_135M], ids=["qwen3-0.6b", "smollm2-135m"])
+def test_nvrtc_13_compiles_what_the_engine_does(sizes):
+    jobs = [
+        (each, arch)
+        for each in engine_compilations(sizes)
+        for arch in targets(KERNELS / f"{each.file}.cu")
+        if arch in NVRTC_13_TARGETS
+    ]
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(lambda job: job[0].resources(job[1], major=13), jobs))
+    assert all(found)
+
+
+@needs_nvrtc
+@needs_nvrtc_13
+@pytest.mark.emulation
+def test_nvrtc_13_refuses_what_12_lets_pass():
+    cubin, _ = compile_cubin(REFUSED_BY_13, "planted.cu", 90, [])
+    assert cubin.startswith(b"\x7fELF")
+    with pytest.raises(NvrtcError, match=r"planted\.cu for sm_90: .*no suitable conversion"):
+        compile_cubin(REFUSED_BY_13, "planted.cu", 90, [], major=13)
 
 
 @needs_nvrtc

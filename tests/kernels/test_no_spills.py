@@ -9,11 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tests.bench.kernel_resources import PREFILL_FILES, compilations
-from tests.kernels.nvrtc import ARCHITECTURES, find_nvrtc
+from tests.kernels.nvrtc import ARCHITECTURES, find_nvrtc, why_missing
 
-pytestmark = pytest.mark.skipif(
-    find_nvrtc() is None, reason="libnvrtc.so.12 (nvidia-cuda-nvrtc-cu12) is not installed"
-)
+pytestmark = pytest.mark.skipif(find_nvrtc() is None, reason=why_missing(12))
 LOOKED_AT_ELSEWHERE = ("decode_product", "decode_attention")
 
 

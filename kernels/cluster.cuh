@@ -1,13 +1,22 @@
-// Clusters: blocks that run at the same time on neighbouring multiprocessors (9.0 and up), can wait
-// for each other and write into each other's shared memory.
+// Clusters: blocks that run at the same time on neighbouring multiprocessors (9.0 and up) and write
+// into each other's shared memory.
 //
 // Operation   none by itself; inlined into the *_cluster.cu files.
-// Assumes     a kernel with __cluster_dims__; the first cluster_wait comes before the first store
-//             to another block, which may not have started yet, the last one after the last store.
+// Assumes     a kernel with __cluster_dims__; everything named here lies in dynamic shared memory.
+//             expect_bytes, then cluster_arrive, come before cluster_wait, and that before the first
+//             send: the other block may not have started. A block ends only after it has all that
+//             is sent to it.
 // Numerics    none
-// Source      PTX ISA 8.x: barrier.cluster, mapa, st.shared::cluster. Each has a host stand-in.
+// Source      PTX ISA 8.x: st.async, mbarrier, barrier.cluster, mapa. Each has a host stand-in. A
+//             store that counts its own bytes needs no fence; the fence of a second barrier of the
+//             cluster would wait for every copy from memory that is still under way.
 // Oracle      tests/kernels/test_cluster.py
 #pragma once
+
+// How many bytes this block still waits for; once per launch. Of an mbarrier's size.
+struct __align__(8) Arrivals {
+    unsigned long long state;
+};
 
 // This block's number in its cluster.
 __device__ __forceinline__ int cluster_rank() {
@@ -20,13 +29,26 @@ __device__ __forceinline__ int cluster_rank() {
 #endif
 }
 
-// All threads of all blocks of the cluster arrive, then wait; between the two a thread may do other
-// work. What a thread has stored before it arrived can be seen by all after they have waited.
+// By one thread: the blocks of the cluster will send so many bytes.
+__device__ __forceinline__ void expect_bytes(Arrivals& arrivals, int bytes) {
+#ifdef KERNEL_EMULATION
+    arrivals.state = bytes;
+#else
+    const unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(&arrivals));
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(address) : "memory");
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(address),
+                 "r"(bytes)
+                 : "memory");
+#endif
+}
+
+// All threads of all blocks of the cluster arrive, then wait: then all have started, and expect.
 __device__ __forceinline__ void cluster_arrive() {
 #ifdef KERNEL_EMULATION
     emulation::cluster_arrive();
 #else
-    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 #endif
 }
 
@@ -38,16 +60,50 @@ __device__ __forceinline__ void cluster_wait() {
 #endif
 }
 
-// Stores to where `place` of this block's dynamic shared memory lies in block `rank`'s.
-__device__ __forceinline__ void store_to_block(float* place, int rank, float value) {
+// Stores to where `place` of this block lies in block `rank`, and counts the bytes there.
+__device__ __forceinline__ void send(float* place, Arrivals& arrivals, int rank, float value) {
 #ifdef KERNEL_EMULATION
     *static_cast<float*>(emulation::place_in_block(place, rank)) = value;
+    emulation::count_arrival(emulation::place_in_block(&arrivals, rank), sizeof value);
 #else
     const unsigned own = static_cast<unsigned>(__cvta_generic_to_shared(place));
+    const unsigned counter = static_cast<unsigned>(__cvta_generic_to_shared(&arrivals));
     asm volatile(
-        "{ .reg .u32 there; mapa.shared::cluster.u32 there, %0, %1;"
-        "st.shared::cluster.f32 [there], %2; }" ::"r"(own),
-        "r"(rank), "f"(value)
+        "{ .reg .u32 there, count; mapa.shared::cluster.u32 there, %0, %2;"
+        "mapa.shared::cluster.u32 count, %1, %2;"
+        "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.f32 [there], %3, [count]; }" ::
+            "r"(own), "r"(counter), "r"(rank), "f"(value)
+        : "memory");
+#endif
+}
+
+// The same for four floats; `place` is 16-byte aligned.
+__device__ __forceinline__ void send_4(float* place, Arrivals& arrivals, int rank, float4 value) {
+#ifdef KERNEL_EMULATION
+    *static_cast<float4*>(emulation::place_in_block(place, rank)) = value;
+    emulation::count_arrival(emulation::place_in_block(&arrivals, rank), sizeof value);
+#else
+    const unsigned own = static_cast<unsigned>(__cvta_generic_to_shared(place));
+    const unsigned counter = static_cast<unsigned>(__cvta_generic_to_shared(&arrivals));
+    asm volatile(
+        "{ .reg .u32 there, count; mapa.shared::cluster.u32 there, %0, %2;"
+        "mapa.shared::cluster.u32 count, %1, %2;"
+        "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [there], "
+        "{%3, %4, %5, %6}, [count]; }" ::"r"(own),
+        "r"(counter), "r"(rank), "f"(value.x), "f"(value.y), "f"(value.z), "f"(value.w)
+        : "memory");
+#endif
+}
+
+// Until all expected bytes are here; by every thread that reads them.
+__device__ __forceinline__ void wait_for_bytes(Arrivals& arrivals) {
+#ifdef KERNEL_EMULATION
+    emulation::wait_for_arrivals(&arrivals);
+#else
+    const unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(&arrivals));
+    asm volatile(
+        "{ .reg .pred arrived; again: mbarrier.try_wait.parity.shared::cta.b64 arrived, [%0], 0; "
+        "@!arrived bra again; }" ::"r"(address)
         : "memory");
 #endif
 }

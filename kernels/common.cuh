@@ -3,7 +3,7 @@
 // Operation   none by itself; inlined into every .cu (no CUDA header is needed).
 // Assumes     -DDIM_E, DIM_F, DIM_NH, DIM_NKV, DIM_HD, DIM_V, QK_NORM, RMS_NORM_EPS from the compiler.
 // Numerics    float to bf16 rounds to nearest even; every NaN becomes 0x7FFF.
-// Source      PTX ISA 8.x: mma.m16n8k16, ldmatrix, cp.async; each wrapper has a host stand-in.
+// Source      PTX ISA 8.x: mma.m16n8k16, ldmatrix, movmatrix, cp.async; each wrapper has a host stand-in.
 // Oracle      tests/kernels/test_common.py
 #pragma once
 
@@ -276,6 +276,18 @@ __device__ __forceinline__ void ldmatrix(unsigned (&registers)[N], const void* r
                      : "r"(address)
                      : "memory");
     }
+#endif
+}
+
+// The transpose of a matrix of 8 x 8 bf16 that lies in registers as ldmatrix leaves it: row lane / 4,
+// columns lane % 4 * 2 and the next. All 32 lanes must call.
+__device__ __forceinline__ unsigned transpose_matrix(unsigned packed) {
+#ifdef KERNEL_EMULATION
+    return emulation::transpose_matrix(packed, __FILE__, __LINE__);
+#else
+    unsigned transposed;
+    asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(transposed) : "r"(packed));
+    return transposed;
 #endif
 }
 

@@ -17,7 +17,7 @@ from engine.api import Detail, GenerationControl, LoadProgress, MemoryPlan, Samp
 from engine.backend import DumpSink, SampledToken
 from engine.cuda.decode_graph import DecodeGraph
 from engine.cuda.decode_step import DecodeStep
-from engine.cuda.device import device_errors, find_device
+from engine.cuda.device import CUDA_ERRORS, OUT_OF_MEMORY, device_errors, find_device
 from engine.cuda.forward import Forward
 from engine.cuda.hopper_prefill import (
     HopperPrefill,
@@ -30,7 +30,7 @@ from engine.cuda.memory_block import MemoryBlock
 from engine.cuda.ops import Ops, require_kernel_sizes, rope_table
 from engine.cuda.prefill_product import choose_prefill_product
 from engine.cuda.sampler import DeviceSampler
-from engine.cuda.self_attention import cluster_attention
+from engine.cuda.self_attention import PORTABLE_CLUSTER, cluster_attention
 from engine.cuda.token_readback import TokenReadback
 from engine.cuda.weight_upload import upload_weights
 from engine.errors import LoadCancelled
@@ -67,7 +67,7 @@ class CudaBackend:
         use_graph: bool = True,
         use_cublas: bool = True,
         use_hopper: bool = True,
-        cluster_blocks: int = 0,
+        cluster_blocks: int = PORTABLE_CLUSTER,
     ) -> None:
         """Find the GPU and plan; nothing is allocated before `load`.
 
@@ -153,7 +153,8 @@ class CudaBackend:
                 self._block = MemoryBlock(self._device, regions)
                 self._stream = cupy.cuda.Stream(non_blocking=True)
             library = KernelLibrary(config, self._kernel_cache_dir)
-            sources = kernel_sources(config, self._attention)
+            several = self._max_sequences > 1
+            sources = kernel_sources(config, self._attention, several=several)
             if self._uses_hopper:
                 sources += hopper_kernel_sources()
             uploads = upload_weights(self._files, self._block, self._stream, control)
@@ -194,7 +195,7 @@ class CudaBackend:
             *(step, self._forward.logits, self._sampler, block, self._max_sequences),
             use_graph=self._use_graph,
         )
-        self._decode.prepare(1, self._stream, few=True)
+        self._prepare_decode(ops)
         self._hopper_prefill = None
         if self._uses_hopper:
             shared = (self._device, library, ops, self._forward, block)
@@ -202,6 +203,19 @@ class CudaBackend:
         elif self._use_cublas:
             chosen = choose_prefill_product(self._forward, ops.gemm, self._stream)
             _log.info("prefill products: %s", chosen)
+
+    def _prepare_decode(self, ops: Ops) -> None:
+        """Launch and capture a decode step; without clusters where the driver refuses them."""
+        try:
+            self._decode.prepare(1, self._stream, few=True)
+        except CUDA_ERRORS as error:
+            if ops.cluster_attention is None or getattr(error, "status", None) == OUT_OF_MEMORY:
+                raise
+            # A sticky error is raised again here; after any other the device works on.
+            self._stream.synchronize()
+            _log.warning("the GPU runs no clusters of blocks (%s): answers come slower", error)
+            ops.cluster_attention = None
+            self._decode.prepare(1, self._stream, few=True)
 
     def length(self, slot: int) -> int:
         """Tokens in the slot's cache."""

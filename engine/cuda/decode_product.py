@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import IntEnum
 
 from engine.cuda.device import CudaDevice
@@ -12,9 +12,8 @@ WARP = 32
 _VALUES_PER_VECTOR = 8
 _STAGED_VECTORS = 24
 """16-byte vectors of weights that a thread stages in a turn, at most."""
+_STAGED_BESIDE_CLUSTERS = 32
 _CP_ASYNC_CAPABILITY = 80
-_JOINING_WARPS = 12
-"""Each block reads all parts: few large blocks, one to a multiprocessor of an H200."""
 
 
 class Kind(IntEnum):
@@ -46,14 +45,6 @@ class DecodeProduct:
     kind: Kind
     normalizes: bool
     shape: LaunchShape
-    joins_parts: bool = False
-    """Adds what `SelfAttention` has left to the residual stream; one row (decode_product_parts.cu).
-    """
-
-    @property
-    def file(self) -> str:
-        """File of the kernel; its entry point is this and "_bf16"."""
-        return "decode_product_parts" if self.joins_parts else "decode_product"
 
     @property
     def defines(self) -> tuple[str, ...]:
@@ -81,8 +72,7 @@ class DecodeProduct:
             return 0
         s = self.shape
         staged = min(s.staged, _vectors(self.inputs))
-        joined = 4 * self.inputs if self.joins_parts and self.normalizes else 0
-        return s.turns * s.rows * staged * 16 * self.threads + joined
+        return s.turns * s.rows * staged * 16 * self.threads
 
     def blocks(self, device: CudaDevice) -> int:
         """Blocks of a launch: enough to do all rows at once, or, of a product that takes several
@@ -106,20 +96,19 @@ class DecodeProducts:
     gate_up: DecodeProduct
     down: DecodeProduct
     lm_head: DecodeProduct
-    joining_gate_up: DecodeProduct
-    joining_down: DecodeProduct
 
     def all(self) -> tuple[DecodeProduct, ...]:
-        """Those of a step of separate kernels, in order."""
+        """In order."""
         return (self.qkv, self.o, self.gate_up, self.down, self.lm_head)
 
-    def joining(self) -> tuple[DecodeProduct, ...]:
-        """Those that take the place of others where the attention leaves parts."""
-        return (self.joining_gate_up, self.joining_down)
 
+def decode_products(
+    config: ModelConfig, shapes: dict[str, LaunchShape], *, beside_clusters: bool = False
+) -> DecodeProducts:
+    """The products of a model; `shapes` overrides the launch shape by name.
 
-def decode_products(config: ModelConfig, shapes: dict[str, LaunchShape]) -> DecodeProducts:
-    """The products of a model; `shapes` overrides the launch shape by name."""
+    `beside_clusters` says that a layer's self-attention is one launch of clusters.
+    """
     hidden, intermediate = config.hidden_size, config.intermediate_size
     q_values = config.num_attention_heads * config.head_dim
     kv_values = config.num_key_value_heads * config.head_dim
@@ -127,26 +116,29 @@ def decode_products(config: ModelConfig, shapes: dict[str, LaunchShape]) -> Deco
     def product(
         name: str, inputs: int, outputs: int, kind: Kind, *, normalizes: bool
     ) -> DecodeProduct:
-        shape = shapes.get(name) or _usual_shape(name, inputs)
+        shape = shapes.get(name) or _usual_shape(name, inputs, beside_clusters)
         return DecodeProduct(inputs, outputs, kind, normalizes, shape)
 
-    gate_up = product("gate_up", hidden, intermediate, Kind.SWIGLU, normalizes=True)
-    down = product("down", intermediate, hidden, Kind.ADD, normalizes=False)
-    large = shapes.get("joining_gate_up") or replace(gate_up.shape, warps=_JOINING_WARPS)
     return DecodeProducts(
         qkv=product("qkv", hidden, q_values + 2 * kv_values, Kind.STORE, normalizes=True),
         o=product("o", q_values, hidden, Kind.ADD, normalizes=False),
-        gate_up=gate_up,
-        down=down,
+        gate_up=product("gate_up", hidden, intermediate, Kind.SWIGLU, normalizes=True),
+        down=product("down", intermediate, hidden, Kind.ADD, normalizes=False),
         lm_head=product("lm_head", hidden, config.vocab_size, Kind.STORE, normalizes=True),
-        joining_gate_up=replace(gate_up, shape=large, joins_parts=True),
-        joining_down=replace(down, joins_parts=True),
     )
 
 
-def _usual_shape(name: str, inputs: int) -> LaunchShape:
-    """Four rows a warp where there are many rows, one where there are few (H200, 2026-11-30)."""
+def _usual_shape(name: str, inputs: int, beside_clusters: bool) -> LaunchShape:
+    """Four rows a warp where there are many rows, one where there are few (H200, 2026-11-30).
+
+    Clusters take half the multiprocessors whole: beside them small blocks of o find room early, and
+    few large ones of gate_up are launched in time.
+    """
     vectors = _vectors(inputs)
+    if beside_clusters and name == "gate_up" and 8 * vectors <= _STAGED_BESIDE_CLUSTERS:
+        return LaunchShape(warps=6, rows=8, staged=vectors)
+    if beside_clusters and name == "o":
+        return LaunchShape(warps=2, rows=1, staged=min(vectors, _STAGED_VECTORS))
     rows = 1 if name in ("o", "down") else 4 if 4 * vectors <= _STAGED_VECTORS else 2
     staged = min(vectors, _STAGED_VECTORS // rows)
     return LaunchShape(warps=4, rows=rows, staged=staged, turns=2 if name == "lm_head" else 1)

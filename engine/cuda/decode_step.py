@@ -1,4 +1,5 @@
-"""One decode step, as the model's diagram reads: five kernels a layer, one token of each row.
+"""One decode step, as the model's diagram reads: one token of each row, four kernels a layer where
+one sequence's self-attention runs in clusters, else five.
 
 All state that changes from step to step lies in device memory, so that one captured graph serves
 every step. On 9.0 and up each kernel starts to fetch its weights while the one before it still
@@ -14,7 +15,6 @@ from engine.backend import DumpSink
 from engine.cuda.forward import Forward, LayerWeights
 from engine.cuda.memory_block import DeviceArray, MemoryBlock
 from engine.cuda.ops import Ops
-from engine.cuda.self_attention import SelfAttention
 from engine.models.memory_plan import DECODE_SPLITS
 from engine.models.model_config import ModelConfig
 
@@ -45,10 +45,6 @@ class DecodeStep:
         self._qkv = array("qkv", np.float32, (heads + 2 * kv_heads) * head_dim)
         self._attention = array("attention", np.uint16, heads * head_dim)
         self._swiglu = array("swiglu", np.uint16, config.intermediate_size)
-        # The Hopper prefill's, between two prefills.
-        self._parts = block.array(
-            "workspace.product_parts", (kv_heads, config.hidden_size), np.float32
-        )
         self._scratch = (
             array("partial_out", np.float32, heads, DECODE_SPLITS, head_dim),
             array("partial_max", np.float32, heads, DECODE_SPLITS),
@@ -73,10 +69,7 @@ class DecodeStep:
         if dump is not None:
             dump("hidden.00", hidden[:rows].get())
         for index, (layer, pools) in enumerate(zip(forward.layers, forward.pools, strict=True)):
-            if ops.cluster_attention is not None and rows == 1:
-                self._layer_of_clusters(ops.cluster_attention, layer, pools, placement)
-            else:
-                self._layer(layer, pools, placement, rows)
+            self._layer(layer, pools, placement, rows)
             if dump is not None:
                 dump(f"hidden.{index + 1:02d}", hidden[:rows].get())
         logits = forward.logits
@@ -88,33 +81,20 @@ class DecodeStep:
     def _layer(
         self, layer: LayerWeights, pools: Pools, placement: PagePlacement, rows: int
     ) -> None:
-        """Five kernels."""
         ops, products, hidden = self._ops, self._ops.products, self._hidden
-        norm = layer.input_layernorm
-        ops.decode_product(products.qkv, self._qkv, hidden, layer.qkv_proj, rows, norm)
-        ops.decode_attention(
-            *(self._attention, pools, self._qkv, layer.head_norms, self._forward.rope_table),
-            *(placement, self._scratch, rows),
-        )
+        norm, table = layer.input_layernorm, self._forward.rope_table
+        if ops.cluster_attention is not None and rows == 1:
+            ops.self_attention(
+                *(ops.cluster_attention, self._attention, pools, hidden),
+                *((norm, layer.qkv_proj), layer.head_norms, table, placement),
+            )
+        else:
+            ops.decode_product(products.qkv, self._qkv, hidden, layer.qkv_proj, rows, norm)
+            ops.decode_attention(
+                *(self._attention, pools, self._qkv, layer.head_norms, table),
+                *(placement, self._scratch, rows),
+            )
         ops.decode_product(products.o, hidden, self._attention, layer.o_proj, rows)
         norm = layer.post_attention_layernorm
         ops.decode_product(products.gate_up, self._swiglu, hidden, layer.gate_up_proj, rows, norm)
         ops.decode_product(products.down, hidden, self._swiglu, layer.down_proj, rows)
-
-    def _layer_of_clusters(
-        self, attention: SelfAttention, layer: LayerWeights, pools: Pools, placement: PagePlacement
-    ) -> None:
-        """Three kernels, for one row: `hidden` gets the attention's output with down's."""
-        ops, products, hidden, parts = self._ops, self._ops.products, self._hidden, self._parts
-        weights = (layer.input_layernorm, layer.qkv_proj, layer.o_proj)
-        ops.self_attention(
-            *(attention, parts, pools, hidden, weights),
-            *(layer.head_norms, self._forward.rope_table, placement),
-        )
-        norm = layer.post_attention_layernorm
-        ops.decode_product(
-            *(products.joining_gate_up, self._swiglu, hidden, layer.gate_up_proj),
-            *(1, norm, parts),
-        )
-        down = products.joining_down
-        ops.decode_product(down, hidden, self._swiglu, layer.down_proj, 1, None, parts)

@@ -26,17 +26,25 @@ _PLAIN = (
 
 
 def kernel_sources(
-    config: ModelConfig, attention: SelfAttention | None = None
+    config: ModelConfig, attention: SelfAttention | None = None, *, several: bool = True
 ) -> list[KernelSource]:
-    """Every compilation that loading, prefill and decode make use of."""
-    products = decode_products(config, {})
-    of_clusters = []
+    """Every compilation that loading, prefill and decode make use of.
+
+    `attention` is how self-attention is launched in clusters, if it is; `several` says that more
+    than one sequence may decode at a time, which clusters do not serve.
+    """
+    products = decode_products(config, {}, beside_clusters=attention is not None)
+    needed = products.all()
+    attentions = []
     if attention is not None:
-        of_clusters.append(KernelSource("self_attention_cluster", attention.defines))
-        of_clusters += [KernelSource(p.file, p.defines) for p in products.joining()]
+        attentions.append(KernelSource("self_attention_cluster", attention.defines))
+    if attention is None or several:
+        splits = (f"-DATTENTION_SPLITS={DECODE_SPLITS}",)
+        attentions.append(KernelSource("decode_attention", splits))
+    else:
+        needed = tuple(product for product in needed if product is not products.qkv)
     return [
-        *of_clusters,
         *map(KernelSource, _PLAIN),
-        KernelSource("decode_attention", (f"-DATTENTION_SPLITS={DECODE_SPLITS}",)),
-        *(KernelSource(p.file, p.defines) for p in products.all()),
+        *attentions,
+        *(KernelSource("decode_product", product.defines) for product in needed),
     ]

@@ -80,7 +80,7 @@ class Ops:
         self._device = device
         self._library = library
         self._launch = DependentLaunch(device)
-        self.products = decode_products(config, shapes or {})
+        self.products = decode_products(config, shapes or {}, beside_clusters=attention is not None)
         self.cluster_attention = attention
         """How self-attention of one row is launched as one kernel; None: it is not."""
         self._heads = config.num_attention_heads + 2 * config.num_key_value_heads
@@ -108,19 +108,13 @@ class Ops:
         weight: DeviceArray,
         rows: int,
         norm: DeviceArray | None = None,
-        parts: DeviceArray | None = None,
     ) -> None:
-        """Compute a fused product of B rows, x [B, K] to out [B, N]; types: decode_product.cu.
-
-        `parts` [NKV, E] is what `self_attention` has left, for a product that joins it.
-        """
+        """Compute a fused product of B rows, x [B, K] to out [B, N]; types: decode_product.cu."""
         shared = product.shared_bytes(self._device)
-        kernel = self._library.kernel(product.file, f"{product.file}_bf16", shared, product.defines)
+        name = "decode_product"
+        kernel = self._library.kernel(name, f"{name}_bf16", shared, product.defines)
         # Without a norm the kernel does not read that argument.
-        arguments = (
-            *(out, x, weight if norm is None else norm, weight),
-            _i32(rows) if parts is None else parts,
-        )
+        arguments = (out, x, weight if norm is None else norm, weight, _i32(rows))
         grid = (product.blocks(self._device),)
         self._launch(kernel, grid, (product.threads,), arguments, shared_mem=shared)
 
@@ -248,17 +242,17 @@ class Ops:
     def self_attention(
         self,
         attention: SelfAttention,
-        parts: DeviceArray,
+        out: DeviceArray,
         pools: tuple[DeviceArray, DeviceArray],
         hidden: DeviceArray,
-        weights: tuple[DeviceArray, DeviceArray, DeviceArray],
+        weights: tuple[DeviceArray, DeviceArray],
         norms: tuple[DeviceArray, DeviceArray],
         rope_table: DeviceArray,
         placement: tuple[DeviceArray, DeviceArray, DeviceArray],
     ) -> None:
-        """Compute parts [NKV, E], whose sum hidden [1, E] is to get; append k, v to the pools.
+        """Compute out [1, NH, HD] bf16 from hidden [1, E]; append k, v to the pools.
 
-        `weights` is the input norm's [E], qkv_proj and o_proj; `placement` as in `qk_norm_rope`.
+        `weights` is the input norm's [E] and qkv_proj; `placement` as in `qk_norm_rope`.
         """
         shared = attention.shared_bytes
         name = "self_attention_cluster"
@@ -266,7 +260,7 @@ class Ops:
         if attention.blocks > PORTABLE_CLUSTER and self._launch.overlaps:
             self._launch.allow_large_cluster(kernel)
         arguments = (
-            *(parts, *pools, hidden, *weights, *norms, rope_table, *placement),
+            *(out, *pools, hidden, *weights, *norms, rope_table, *placement),
             _i32(placement[2].shape[1]),
         )
         grid = (attention.blocks, self._config.num_key_value_heads)

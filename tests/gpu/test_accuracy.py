@@ -85,13 +85,21 @@ def check_all_paths(reference: Reference, name: str) -> None:
         ours = teacher_forcing.prefill_outputs(backend, reference.sequences, layers)
         comparisons.append(reference.compare(f"{name}, prefill, {path}", ours))
 
+    def decode(backend: CudaBackend) -> None:
+        path = "clusters" if backend._attention else "separate kernels"
+        ours = teacher_forcing.decode_outputs(backend, reference.sequences, layers)
+        comparisons.append(reference.compare(f"{name}, decode step, {path}", ours))
+
     backend = teacher_forcing.loaded_backend(reference.files, use_cublas=False)
     if backend._hopper_prefill is not None:
         prefill(backend, "Hopper kernels")
-    ours = teacher_forcing.decode_outputs(backend, reference.sequences, layers)
-    comparisons.append(reference.compare(f"{name}, decode step", ours))
+    if backend._attention:
+        decode(backend)
     backend.close()
-    backend = teacher_forcing.loaded_backend(reference.files, use_cublas=False, use_hopper=False)
+    backend = teacher_forcing.loaded_backend(
+        reference.files, use_cublas=False, use_hopper=False, cluster_blocks=0
+    )
+    decode(backend)
     prefill(backend, "own GEMM")
     cublas = find_cublas()
     if cublas is not None:
@@ -114,20 +122,26 @@ def test_the_demo_model_passes_the_gates(demo_reference):
     check_all_paths(demo_reference, "demo model")
 
 
-def test_graph_and_single_launches_give_the_same_bits(qwen3_reference):
-    backend = teacher_forcing.loaded_backend(qwen3_reference.files)
+@pytest.mark.parametrize("path", planted_faults.DECODE_PATHS)
+def test_graph_and_single_launches_give_the_same_bits_each_time(qwen3_reference, path):
+    blocks = planted_faults.DECODE_PATHS[path][0]
+    backend = teacher_forcing.loaded_backend(qwen3_reference.files, cluster_blocks=blocks)
     row = qwen3_reference.sequences[0].tolist() * 10
-    eager = teacher_forcing.decode_logits(backend, row, by_graph=False)
-    graph = teacher_forcing.decode_logits(backend, row, by_graph=True)
+    first = teacher_forcing.decode_logits(backend, row, by_graph=True)
+    assert np.isfinite(first).all()
+    for by_graph in (True, False):
+        again = teacher_forcing.decode_logits(backend, row, by_graph=by_graph)
+        for position, (a, b) in enumerate(zip(first, again, strict=True)):
+            same = np.array_equal(a.view(np.uint32), b.view(np.uint32))
+            assert same, f"position {position}, {'graph' if by_graph else 'single launches'}"
     backend.close()
-    assert np.isfinite(eager).all()
-    for position, (a, b) in enumerate(zip(eager, graph, strict=True)):
-        assert np.array_equal(a.view(np.uint32), b.view(np.uint32)), f"position {position}"
 
 
+@pytest.mark.parametrize("path", planted_faults.DECODE_PATHS)
 @pytest.mark.parametrize("fault", [*planted_faults.SOURCE_FAULTS, "eps", "theta"])
-def test_a_planted_fault_fails_the_gates(qwen3_reference, fault, monkeypatch):
+def test_a_planted_fault_fails_the_gates(qwen3_reference, fault, path, monkeypatch):
     files = qwen3_reference.files
+    blocks, kernel = planted_faults.DECODE_PATHS[path]
     if fault == "eps":
         files = dataclasses.replace(
             files, config=dataclasses.replace(files.config, rms_norm_eps=1e-5)
@@ -135,9 +149,12 @@ def test_a_planted_fault_fails_the_gates(qwen3_reference, fault, monkeypatch):
     elif fault == "theta":
         files = dataclasses.replace(files, config=dataclasses.replace(files.config, rope_theta=1e4))
     else:
-        monkeypatch.setattr(kernel_library, "kernel_source", planted_faults.planted_source(fault))
-    backend = teacher_forcing.loaded_backend(files, use_cublas=False)
+        source = planted_faults.planted_source(fault, kernel)
+        monkeypatch.setattr(kernel_library, "kernel_source", source)
+    backend = teacher_forcing.loaded_backend(files, use_cublas=False, cluster_blocks=blocks)
+    if blocks and backend._attention is None:
+        pytest.skip("this GPU has no clusters")
     layers = files.config.num_hidden_layers
     ours = teacher_forcing.decode_outputs(backend, qwen3_reference.sequences, layers)
     backend.close()
-    assert qwen3_reference.compare(f"planted fault: {fault}", ours).failures()
+    assert qwen3_reference.compare(f"planted fault: {fault}, {path}", ours).failures()

@@ -268,6 +268,22 @@ def test_the_full_context_of_40960_positions_is_usable(random_qwen3):
     backend.close()
 
 
+def test_a_run_of_40_000_tokens_stays_finite(random_qwen3):
+    files = open_model(random_qwen3)
+    backend = load(CudaBackend(files, 40960))
+    sampling = SamplingParams(temperature=0.6, top_k=20, top_p=0.95)
+    ids = np.random.default_rng(2).integers(0, files.config.vocab_size, 900).tolist()
+    backend.set_sampler(0, sampling, 5, ids, (), Detail.NONE)
+    drawn = [backend.prefill(0, ids, True)]
+    while tokens := backend.decode([0], 64, NO_STOP)[0]:
+        drawn += tokens
+        # A logit that is not finite raises.
+    assert len(drawn) == 40960 - len(ids) + 1 >= 40_000
+    assert len({token.token_id for token in drawn}) > 100
+    assert np.isfinite(backend._forward.logits[0].get()).all()
+    backend.close()
+
+
 SYSTEM = "You are a helpful assistant."
 
 

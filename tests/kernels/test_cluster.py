@@ -12,18 +12,30 @@ KERNEL = """
 #include "common.cuh"
 #include "cluster.cuh"
 
+struct __align__(16) Shared {
+    float sent[64];
+    float fours[64];
+    Arrivals arrivals;
+};
+
 extern "C" __global__ void __cluster_dims__(4, 1, 1) __launch_bounds__(64)
     ring_shift(float* out, const float* x) {
-    DYNAMIC_SHARED(float, buffer);
+    DYNAMIC_SHARED(Shared, shared);
     const int rank = cluster_rank();
     const int index = blockIdx.x * blockDim.x + threadIdx.x;
+    if (threadIdx.x == 0) {
+        expect_bytes(shared->arrivals, 512);
+    }
     cluster_arrive();
     const float value = x[index];
     cluster_wait();
-    store_to_block(buffer + threadIdx.x, (rank + 1) % 4, value);
-    cluster_arrive();
-    cluster_wait();
-    out[index] = buffer[threadIdx.x] + 1000.0f * rank;
+    send(shared->sent + threadIdx.x, shared->arrivals, (rank + 1) % 4, value);
+    if (threadIdx.x % 4 == 0) {
+        send_4(shared->fours + threadIdx.x, shared->arrivals, (rank + 3) % 4,
+               make_float4(value, value + 1, value + 2, value + 3));
+    }
+    wait_for_bytes(shared->arrivals);
+    out[index] = shared->sent[threadIdx.x] * 1000.0f + shared->fours[threadIdx.x];
 }
 """
 
@@ -33,28 +45,30 @@ def run(source: str = KERNEL, clusters: int = 3, blocks: int = 0) -> tuple[np.nd
     x = np.arange(count * THREADS, dtype=np.float32)
     out = np.full_like(x, np.nan)
     load_kernels(source=source).launch(
-        "ring_shift", (count,), (THREADS,), [out, x], shared_bytes=THREADS * 4, orders=(0, 1, 2, 3)
+        "ring_shift", (count,), (THREADS,), [out, x], shared_bytes=528, orders=(0, 1, 2, 3)
     )
     return out.reshape(-1, THREADS), x.reshape(-1, THREADS)
 
 
-def test_each_block_gets_what_its_neighbour_in_the_cluster_has_sent():
+def test_each_block_gets_what_its_neighbours_in_the_cluster_have_sent():
     out, x = run()
     for block in range(len(out)):
         cluster, rank = divmod(block, BLOCKS)
-        sender = cluster * BLOCKS + (rank - 1) % BLOCKS
-        np.testing.assert_array_equal(out[block], x[sender] + 1000 * rank)
+        before, after = (cluster * BLOCKS + (rank + step) % BLOCKS for step in (-1, 1))
+        np.testing.assert_array_equal(out[block], x[before] * 1000 + x[after])
 
 
 ARRIVE, WAIT = "    cluster_arrive();\n", "    cluster_wait();\n"
 FAULTS = [
-    (f"{WAIT}    store", "    store", "may not have started"),
-    (f"{WAIT}    out", "    out", "ended|differ"),
+    (f"{WAIT}    send", "    send", "may not have started"),
+    ("    wait_for_bytes(shared->arrivals);\n", "", "ended|differ"),
     (f"{ARRIVE}    const", "    const", "has not arrived"),
-    (f"{WAIT}    store", f"{ARRIVE}    store", "arrives again"),
+    (f"{WAIT}    send", f"{ARRIVE}    send", "arrives again"),
     ("(rank + 1) % 4", "rank + 1", "no block 4"),
-    ("buffer + threadIdx.x, (", "out + index, (", "no dynamic shared memory"),
+    ("send(shared->sent + threadIdx.x", "send(out + index", "no dynamic shared memory"),
     (f"{ARRIVE}    const", f"    if (rank == 2) return;\n{ARRIVE}    const", "never ends"),
+    ("shared->arrivals, 512", "shared->arrivals, 516", "never ends"),
+    ("shared->arrivals, 512", "shared->arrivals, 508", "more bytes than are expected|ended"),
 ]
 
 

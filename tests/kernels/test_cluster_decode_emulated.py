@@ -8,12 +8,14 @@ import pytest
 from engine.api import SamplingParams
 from tests.engine.models.tiny_model import make_tiny_model
 from tests.kernels.emulated_device import EmulatedGpu, emulated_cupy
+from tests.kernels.emulated_device.gpu import CUDADriverError
 from tests.kernels.test_cuda_backend_emulated import IDS, cuda_backend, logits, reply, start
 
 pytestmark = pytest.mark.emulation
 
 GREEDY = SamplingParams(temperature=0.0)
 CLUSTER = "self_attention_cluster_bf16"
+INVALID_CLUSTER_SIZE = 912
 
 
 def launched(gpu: EmulatedGpu) -> set[str]:
@@ -56,6 +58,32 @@ def test_several_sequences_take_the_separate_kernels(tmp_path):
             start(backend, IDS, slot=slot)
         gpu.launches.clear()
         backend.decode([0, 1], 3, frozenset())
+        assert "decode_attention_bf16" in launched(gpu)
+        assert CLUSTER not in launched(gpu)
+
+
+def test_where_the_driver_refuses_clusters_separate_kernels_serve(tmp_path, monkeypatch, caplog):
+    folder = make_tiny_model(tmp_path)
+    with emulated_cupy(EmulatedGpu(compute_capability=90)) as gpu:
+        expected = reply(cuda_backend(folder, cluster_blocks=0, use_hopper=False), IDS, 4)
+
+        def refuse(*_):
+            raise CUDADriverError(INVALID_CLUSTER_SIZE)
+
+        monkeypatch.setattr("engine.cuda.ops.Ops.self_attention", refuse)
+        backend = cuda_backend(folder, use_hopper=False)
+        gpu.launches.clear()
+        assert reply(backend, IDS, 4) == expected
+        assert CLUSTER not in launched(gpu)
+        assert not backend.graph_refused
+    assert "runs no clusters" in caplog.text
+
+
+@pytest.mark.parametrize("sizes", [{"head_dim": 256}, {"num_attention_heads": 8}])
+def test_models_that_the_kernel_does_not_fit_take_separate_kernels(tmp_path, sizes):
+    folder = make_tiny_model(tmp_path, **{"num_key_value_heads": 1, **sizes})
+    with emulated_cupy(EmulatedGpu(compute_capability=90)) as gpu:
+        reply(cuda_backend(folder, use_hopper=False), IDS, 2)
         assert "decode_attention_bf16" in launched(gpu)
         assert CLUSTER not in launched(gpu)
 

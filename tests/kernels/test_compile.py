@@ -43,7 +43,15 @@ def targets(path: Path) -> tuple[int | str, ...]:
     return WITH_CLUSTERS if path.stem.endswith("_cluster") else ARCHITECTURES
 
 
-PRODUCTS = ("qkv", "o", "gate_up", "down", "lm_head", "joining_gate_up", "joining_down")
+PRODUCTS = (
+    "qkv",
+    "o",
+    "gate_up",
+    "down",
+    "lm_head",
+    "o beside clusters",
+    "gate_up beside clusters",
+)
 # The decode kernels live on their registers: from here on none of them may spill.
 NO_SPILLS_FROM = 86
 # More than this and a spill has got out of hand; a few bytes around a branch cost nothing.
@@ -99,7 +107,7 @@ def self_attention(config: ModelConfig) -> SelfAttention:
     """The launch in clusters; to be called with an emulated CuPy."""
     from engine.cuda.self_attention import SelfAttention
 
-    return SelfAttention(config, 16, 2)
+    return SelfAttention(config, 8)
 
 
 def compilation(sizes: Sizes, work: str) -> tuple[str, tuple[str, ...]]:
@@ -112,8 +120,9 @@ def compilation(sizes: Sizes, work: str) -> tuple[str, tuple[str, ...]]:
 
         if work == "self_attention":
             return "self_attention_cluster", self_attention(config).defines
-        product = getattr(decode_products(config, {}), work)
-        return product.file, product.defines
+        name, _, beside = work.partition(" beside ")
+        products = decode_products(config, {}, beside_clusters=bool(beside))
+        return "decode_product", getattr(products, name).defines
 
 
 @needs_nvrtc

@@ -11,7 +11,7 @@ from tests.kernels.attention_step import NORMED, PLAIN, AttentionStep
 from tests.kernels.emulation import EmulationError, Sizes, from_bf16
 from tests.kernels.emulation.build import source_with
 
-SOURCE = source_with("decode_attention.cu", "attention_share.cuh")
+SOURCE = source_with("decode_attention.cu", "head_rotation.cuh")
 ORDERS = (0, 1, 2, 3)
 
 

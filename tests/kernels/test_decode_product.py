@@ -13,7 +13,7 @@ from tests.kernels.emulation import SanitizerError, Sizes, from_bf16, load_kerne
 from tests.kernels.emulation.build import source_with
 
 STORE, ADD, SWIGLU = 0, 1, 2
-SOURCE = source_with("decode_product.cu", "decode_product.cuh")
+SOURCE = source_with("decode_product.cu")
 EPS = Sizes().RMS_NORM_EPS
 KINDS = [(1, STORE), (0, ADD), (1, SWIGLU), (0, STORE), (0, SWIGLU), (1, ADD)]
 KIND_IDS = ["qkv", "o", "gate_up", "plain", "swiglu", "norm-add"]
@@ -269,8 +269,8 @@ FAULTS = {
     "gate": ("fast_silu(value) * sums", "value * sums", SWIGLU_TURNS, 1.0),
     "residual": ("before + value", "value", Product(264, 5, 0, ADD), 1.0),
     "residual of another turn": (
-        "parts, group);\n            if (b",
-        "parts, 0);\n            if (b",
+        "residual(result, group)",
+        "residual(result, 0)",
         ADD_TURNS,
         1.0,
     ),

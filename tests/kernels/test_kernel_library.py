@@ -50,18 +50,26 @@ def backend_of(tiny, sequences=1):
     return CudaBackend(open_model(tiny), 512, sequences)
 
 
-def test_loading_compiles_all_that_a_reply_needs_and_nothing_else(made_libraries, tiny):
+@pytest.mark.parametrize("sequences", [1, 2])
+def test_loading_compiles_all_that_a_reply_needs_and_nothing_else(made_libraries, tiny, sequences):
     from engine.cuda.kernel_list import kernel_sources
 
-    backend = backend_of(tiny, sequences=2)
+    backend = backend_of(tiny, sequences)
     for _ in backend.load(GenerationControl()):
         pass
     (library,) = made_libraries
-    for slot, prompt in ((0, 200), (1, 9)):
+    for slot, prompt in zip(range(sequences), (200, 9), strict=False):
         backend.set_sampler(slot, SamplingParams(), 1, (), (), Detail.ALTERNATIVES)
         backend.prefill(slot, [1] * prompt, False)
+    with backend._on_device(), backend._stream:
+        backend._decode.prepare(sequences, backend._stream, few=True)
     used = {source for source, _, _ in library._kernels}
-    assert used == library.sources == set(kernel_sources(open_model(tiny).config))
+    config, several = open_model(tiny).config, sequences > 1
+    expected = kernel_sources(config, backend._attention, several=several)
+    assert used == library.sources == set(expected)
+    assert ("decode_attention" in {source.file for source in used}) == (
+        several or backend._attention is None
+    )
 
 
 def test_kernels_compile_on_several_threads_with_progress_up_to_the_end(gpu, tiny, monkeypatch):

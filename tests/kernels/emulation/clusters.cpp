@@ -49,4 +49,18 @@ void* place_in_block(void* place, int rank) {
     return other.dynamic_shared + offset;
 }
 
+void count_arrival(void* arrivals, size_t bytes) {
+    uint64_t& left = *static_cast<uint64_t*>(arrivals);
+    if (left < bytes) {
+        fail("count_arrival: " + fiber_name(*current) + " sends more bytes than are expected");
+    }
+    left -= bytes;
+}
+
+void wait_for_arrivals(const void* arrivals) {
+    while (*static_cast<const volatile uint64_t*>(arrivals) != 0) {
+        spin_wait();
+    }
+}
+
 }  // namespace emulation

@@ -136,6 +136,7 @@ void async_wait(size_t pending);
 void mma_m16n8k16(float* d, const unsigned* a, const unsigned* b, const char* file, int line);
 void ldmatrix(unsigned* registers, const void* row, int matrices, bool transposed,
               const char* file, int line);
+unsigned transpose_matrix(unsigned packed, const char* file, int line);
 
 // Warpgroup-wide PTX, in wgmma.cpp: `columns` sums of 64 rows; a from registers or, if null, shared.
 unsigned shared_address(const void* shared);
@@ -154,6 +155,8 @@ int cluster_rank();
 void cluster_arrive();
 void cluster_wait();
 void* place_in_block(void* place, int rank);
+void count_arrival(void* arrivals, size_t bytes);
+void wait_for_arrivals(const void* arrivals);
 
 template <typename T>
 T shuffle(const Site& site, unsigned mask, T value, int source) {

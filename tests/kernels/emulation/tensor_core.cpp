@@ -1,4 +1,4 @@
-// Stand-ins for the warp-wide PTX of common.cuh: mma.sync m16n8k16 (bf16) and ldmatrix.
+// Stand-ins for the warp-wide PTX of common.cuh: mma.sync m16n8k16 (bf16), ldmatrix and movmatrix.
 //
 // Fragment layouts as in the PTX ISA, "Matrix Fragments for mma.m16n8k16": group = lane / 4,
 // pair = lane % 4; the lower half of a register is the element with the lower index.
@@ -83,6 +83,29 @@ void ldmatrix(unsigned* registers, const void* row, int matrices, bool transpose
                      const char* file, int line) {
     LdmatrixPayload payload{registers, row, matrices, transposed};
     warp_operation({"ldmatrix", file, line}, 0xFFFFFFFFu, &payload, &resolve_ldmatrix);
+}
+
+struct TransposePayload {
+    unsigned packed;
+    unsigned transposed;
+};
+
+void resolve_transpose(void** payloads, unsigned) {
+    const auto half_of = [&](int row, int column) {
+        const unsigned packed = static_cast<TransposePayload*>(payloads[row * 4 + column / 2])->packed;
+        return column % 2 ? packed >> 16 : packed & 0xFFFFu;
+    };
+    for (int lane = 0; lane < kWarp; ++lane) {
+        const int group = lane / 4, pair = lane % 4 * 2;
+        static_cast<TransposePayload*>(payloads[lane])->transposed =
+            half_of(pair, group) | half_of(pair + 1, group) << 16;
+    }
+}
+
+unsigned transpose_matrix(unsigned packed, const char* file, int line) {
+    TransposePayload payload{packed, 0};
+    warp_operation({"transpose_matrix", file, line}, 0xFFFFFFFFu, &payload, &resolve_transpose);
+    return payload.transposed;
 }
 
 }  // namespace emulation

@@ -30,7 +30,7 @@ from engine.cuda.memory_block import MemoryBlock
 from engine.cuda.ops import Ops, require_kernel_sizes, rope_table
 from engine.cuda.prefill_product import choose_prefill_product
 from engine.cuda.sampler import DeviceSampler
-from engine.cuda.self_attention import PORTABLE_CLUSTER, cluster_attention
+from engine.cuda.self_attention import cluster_attention
 from engine.cuda.token_readback import TokenReadback
 from engine.cuda.weight_upload import upload_weights
 from engine.errors import LoadCancelled
@@ -67,12 +67,12 @@ class CudaBackend:
         use_graph: bool = True,
         use_cublas: bool = True,
         use_hopper: bool = True,
-        cluster_blocks: int = PORTABLE_CLUSTER,
+        use_clusters: bool = True,
     ) -> None:
         """Find the GPU and plan; nothing is allocated before `load`.
 
-        `cluster_blocks`: the self-attention of one sequence in clusters of so many blocks, where
-        the GPU has them; 0: in three kernels.
+        `use_clusters`: the self-attention of one sequence in clusters of blocks, where the GPU has
+        them; otherwise, and of several sequences, in two kernels.
 
         Raises:
             NoCudaDevice, DriverTooOld: there is no GPU that the kernels run on.
@@ -87,7 +87,7 @@ class CudaBackend:
         self._use_graph = use_graph
         self._use_cublas = use_cublas
         self._uses_hopper = use_hopper and supports_hopper_prefill(files.config, self._device)
-        self._attention = cluster_attention(files.config, self._device, cluster_blocks)
+        self._attention = cluster_attention(files.config, self._device) if use_clusters else None
         self._plan = plan_memory(files.config, capacity_tokens, "cuda", max_sequences)
         self._block: MemoryBlock | None = None
         self._device_wait_s = 0.0

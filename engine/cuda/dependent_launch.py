@@ -36,7 +36,6 @@ class DependentLaunch:
 
     def __init__(self, device: CudaDevice) -> None:
         self.overlaps = dependent_launch_available(device)
-        self._allowed: set[int] = set()
         if self.overlaps:
             from cuda.bindings import driver
 
@@ -72,22 +71,6 @@ class DependentLaunch:
         (code,) = self._driver.cuLaunchKernelEx(config, function, (values, types), 0)
         if int(code) != 0:
             raise cupy.cuda.driver.CUDADriverError(int(code))
-
-    def allow_large_cluster(self, kernel: Kernel) -> None:
-        """Let a kernel have clusters of more blocks than every GPU can run (once per kernel).
-
-        Raises:
-            CUDADriverError: the driver refused.
-        """
-        pointer = int(kernel.kernel.ptr)
-        if pointer in self._allowed:
-            return
-        attribute = self._driver.CUfunction_attribute
-        allowed = attribute.CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
-        (code,) = self._driver.cuFuncSetAttribute(self._driver.CUfunction(pointer), allowed, 1)
-        if int(code) != 0:
-            raise cupy.cuda.driver.CUDADriverError(int(code))
-        self._allowed.add(pointer)
 
 
 class OverlappingLaunch:

@@ -15,7 +15,7 @@ from engine.cuda.dependent_launch import DependentLaunch
 from engine.cuda.device import CudaDevice
 from engine.cuda.kernel_library import KernelLibrary
 from engine.cuda.memory_block import DeviceArray
-from engine.cuda.self_attention import PORTABLE_CLUSTER, THREADS, SelfAttention
+from engine.cuda.self_attention import THREADS, SelfAttention
 from engine.errors import UnsupportedModel
 from engine.models.memory_plan import DECODE_SPLITS
 from engine.models.model_config import ModelConfig
@@ -257,8 +257,6 @@ class Ops:
         shared = attention.shared_bytes
         name = "self_attention_cluster"
         kernel = self._library.kernel(name, f"{name}_bf16", shared, attention.defines)
-        if attention.blocks > PORTABLE_CLUSTER and self._launch.overlaps:
-            self._launch.allow_large_cluster(kernel)
         arguments = (
             *(out, *pools, hidden, *weights, *norms, rope_table, *placement),
             _i32(placement[2].shape[1]),

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.cuda.dependent_launch import dependent_launch_available
 from engine.cuda.device import CudaDevice
 from engine.models.model_config import ModelConfig
 
 MIN_COMPUTE_CAPABILITY = 90
 THREADS = 256
-PORTABLE_CLUSTER = 8
-"""Blocks of a cluster that every GPU with clusters can run; more must be allowed."""
+CLUSTER_BLOCKS = 8
+"""As many as every GPU with clusters can run; 16 need a fuller part of an H200 and are slower."""
 
 _WARPS = 8
 _WARP = 32
@@ -29,7 +28,7 @@ class SelfAttention:
     """One kv head to a cluster of `blocks`."""
 
     config: ModelConfig
-    blocks: int
+    blocks: int = CLUSTER_BLOCKS
 
     @property
     def defines(self) -> tuple[str, ...]:
@@ -86,11 +85,9 @@ class SelfAttention:
         return max(2, _HALVES - self._weight_slots // self._tile_slots)
 
 
-def cluster_attention(config: ModelConfig, device: CudaDevice, blocks: int) -> SelfAttention | None:
+def cluster_attention(config: ModelConfig, device: CudaDevice) -> SelfAttention | None:
     """How one sequence's self-attention is launched in clusters; None where it cannot be."""
-    if blocks == 0 or (blocks > PORTABLE_CLUSTER and not dependent_launch_available(device)):
-        return None
-    attention = SelfAttention(config, blocks)
+    attention = SelfAttention(config)
     return attention if attention.fits(device) else None
 
 

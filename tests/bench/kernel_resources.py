@@ -8,15 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from engine.bench.random_model import DEFAULT_SHAPE, shape_config
 from engine.models.model_config import ModelConfig
 from tests.kernels.emulated_device import emulated_cupy
 from tests.kernels.nvrtc import KernelResources, compile_cubin
-
-if TYPE_CHECKING:
-    from engine.cuda.self_attention import SelfAttention
 
 PREFILL_FILES = ("gemm", "attention_prefill", "gemm_hopper", "attention_prefill_hopper")
 """Their tiles are chosen to fill the registers; all others run in every decode step."""
@@ -40,35 +36,47 @@ class Compilation:
         return compile_cubin(self.text, name, architecture, self.options, major)[1]
 
 
-def compilations(
-    config: ModelConfig | None = None, attention: SelfAttention | None = None
-) -> list[Compilation]:
-    """All that a load compiles, the files of Hopper's own instructions too; by default Qwen3's."""
+def compilations(config: ModelConfig | None = None) -> list[Compilation]:
+    """All that a load compiles on any GPU, with and without clusters, the files of Hopper's own
+    instructions too; by default Qwen3's.
+    """
     config = config or ModelConfig.from_dict(shape_config(DEFAULT_SHAPE), DEFAULT_SHAPE)
     with emulated_cupy():
         from engine.cuda.hopper_prefill import hopper_kernel_sources
         from engine.cuda.kernel_list import kernel_sources
         from engine.cuda.kernel_source import dimension_options, kernel_source
+        from engine.cuda.self_attention import SelfAttention
 
         sizes = dimension_options(config)
+        plain = kernel_sources(config)
+        beside = [s for s in kernel_sources(config, SelfAttention(config)) if s not in plain]
         return [
             Compilation(
-                _label(source.file, source.defines),
+                _label(source.file, source.defines, beside_clusters=source in beside),
                 source.file,
                 kernel_source(source.file),
                 (*sizes, *source.defines),
                 source.architecture,
             )
-            for source in [*kernel_sources(config, attention), *hopper_kernel_sources()]
+            for source in [*plain, *beside, *hopper_kernel_sources()]
         ]
 
 
-def _label(file: str, defines: Sequence[str]) -> str:
+def _label(file: str, defines: Sequence[str], *, beside_clusters: bool) -> str:
     told = [define.removeprefix("-D") for define in defines if define.startswith("-DPRODUCT_")]
     shape = {name: value for name, _, value in (text.partition("=") for text in told)}
     if not shape:
         return file
-    return f"{file} {shape['PRODUCT_K']} to {shape['PRODUCT_N']}"
+    where = ", beside clusters" if beside_clusters else ""
+    return f"{file} {shape['PRODUCT_K']} to {shape['PRODUCT_N']}{where}"
+
+
+def table_architectures(compilation: Compilation) -> tuple[int | str, ...]:
+    """Architectures of the table that a file can be compiled for."""
+    if compilation.architecture:
+        return (compilation.architecture,)
+    least = 90 if compilation.file.endswith("_cluster") else 0
+    return tuple(architecture for architecture in TABLE_ARCHITECTURES if architecture >= least)
 
 
 def rows() -> Iterator[str]:
@@ -77,9 +85,8 @@ def rows() -> Iterator[str]:
     jobs: list[tuple[Compilation, int | str]] = [
         (compilation, architecture)
         for compilation in compilations()
-        for architecture in ([compilation.architecture] if compilation.architecture
-                             else TABLE_ARCHITECTURES)
-    ]  # fmt: skip
+        for architecture in table_architectures(compilation)
+    ]
     with ThreadPoolExecutor(2) as pool:
         results = pool.map(lambda job: job[0].resources(job[1]), jobs)
         for (compilation, architecture), kernels in zip(jobs, results, strict=True):

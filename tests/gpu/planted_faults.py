@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 from engine.cuda.kernel_source import kernel_source
 
-# How a decode step computes a layer's attention: blocks of its clusters (0: none), and the kernel.
+# How a decode step computes a layer's attention: whether in clusters, and the kernel.
 DECODE_PATHS = {
-    "clusters": (8, "self_attention_cluster"),
-    "separate kernels": (0, "decode_attention"),
+    "clusters": (True, "self_attention_cluster"),
+    "separate kernels": (False, "decode_attention"),
 }
 
 Replacements = dict[str, str]

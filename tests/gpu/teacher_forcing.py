@@ -11,7 +11,7 @@ from engine.models.model_files import ModelFiles
 from tests.gpu.accuracy import Outputs
 
 
-def loaded_backend(files: ModelFiles, capacity_tokens: int = 1024, **options: int) -> CudaBackend:
+def loaded_backend(files: ModelFiles, capacity_tokens: int = 1024, **options: bool) -> CudaBackend:
     backend = CudaBackend(files, capacity_tokens, 1, **options)
     for _ in backend.load(GenerationControl()):
         pass

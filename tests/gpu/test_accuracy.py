@@ -97,7 +97,7 @@ def check_all_paths(reference: Reference, name: str) -> None:
         decode(backend)
     backend.close()
     backend = teacher_forcing.loaded_backend(
-        reference.files, use_cublas=False, use_hopper=False, cluster_blocks=0
+        reference.files, use_cublas=False, use_hopper=False, use_clusters=False
     )
     decode(backend)
     prefill(backend, "own GEMM")
@@ -124,8 +124,8 @@ def test_the_demo_model_passes_the_gates(demo_reference):
 
 @pytest.mark.parametrize("path", planted_faults.DECODE_PATHS)
 def test_graph_and_single_launches_give_the_same_bits_each_time(qwen3_reference, path):
-    blocks = planted_faults.DECODE_PATHS[path][0]
-    backend = teacher_forcing.loaded_backend(qwen3_reference.files, cluster_blocks=blocks)
+    clusters = planted_faults.DECODE_PATHS[path][0]
+    backend = teacher_forcing.loaded_backend(qwen3_reference.files, use_clusters=clusters)
     row = qwen3_reference.sequences[0].tolist() * 10
     first = teacher_forcing.decode_logits(backend, row, by_graph=True)
     assert np.isfinite(first).all()
@@ -141,7 +141,7 @@ def test_graph_and_single_launches_give_the_same_bits_each_time(qwen3_reference,
 @pytest.mark.parametrize("fault", [*planted_faults.SOURCE_FAULTS, "eps", "theta"])
 def test_a_planted_fault_fails_the_gates(qwen3_reference, fault, path, monkeypatch):
     files = qwen3_reference.files
-    blocks, kernel = planted_faults.DECODE_PATHS[path]
+    clusters, kernel = planted_faults.DECODE_PATHS[path]
     if fault == "eps":
         files = dataclasses.replace(
             files, config=dataclasses.replace(files.config, rms_norm_eps=1e-5)
@@ -151,8 +151,8 @@ def test_a_planted_fault_fails_the_gates(qwen3_reference, fault, path, monkeypat
     else:
         source = planted_faults.planted_source(fault, kernel)
         monkeypatch.setattr(kernel_library, "kernel_source", source)
-    backend = teacher_forcing.loaded_backend(files, use_cublas=False, cluster_blocks=blocks)
-    if blocks and backend._attention is None:
+    backend = teacher_forcing.loaded_backend(files, use_cublas=False, use_clusters=clusters)
+    if clusters and backend._attention is None:
         pytest.skip("this GPU has no clusters")
     layers = files.config.num_hidden_layers
     ours = teacher_forcing.decode_outputs(backend, qwen3_reference.sequences, layers)

@@ -30,15 +30,17 @@ def test_logits_are_those_of_the_separate_kernels(tmp_path, model):
     folder = make_tiny_model(tmp_path, **model)
     tokens = np.random.default_rng(1).integers(0, 250, 80).tolist()
     found = {}
-    for blocks in (0, 4):
+    for clusters in (False, True):
         with emulated_cupy(EmulatedGpu(compute_capability=90)) as gpu:
-            backend = cuda_backend(folder, cluster_blocks=blocks, use_hopper=False)
+            backend = cuda_backend(folder, use_clusters=clusters, use_hopper=False)
             start(backend, IDS)
-            found[blocks] = np.stack([logits_after(backend, token) for token in tokens])
-            assert (CLUSTER in launched(gpu)) == (blocks > 0)
-            assert ("decode_attention_bf16" in launched(gpu)) == (blocks == 0)
+            found[clusters] = np.stack([logits_after(backend, token) for token in tokens])
+            assert (CLUSTER in launched(gpu)) == clusters
+            assert ("decode_attention_bf16" in launched(gpu)) == (not clusters)
     # The separate kernels round the attention's output to bf16.
-    error = np.linalg.norm(found[4] - found[0], axis=1) / np.linalg.norm(found[0], axis=1)
+    error = np.linalg.norm(found[True] - found[False], axis=1) / np.linalg.norm(
+        found[False], axis=1
+    )
     assert error.max() < 2**-6
     assert error.max() > 0
 
@@ -53,7 +55,7 @@ def logits_after(backend, token_id):
 def test_several_sequences_take_the_separate_kernels(tmp_path):
     folder = make_tiny_model(tmp_path)
     with emulated_cupy(EmulatedGpu(compute_capability=90)) as gpu:
-        backend = cuda_backend(folder, 256, 2, cluster_blocks=4, use_hopper=False)
+        backend = cuda_backend(folder, 256, 2, use_hopper=False)
         for slot in (0, 1):
             start(backend, IDS, slot=slot)
         gpu.launches.clear()
@@ -65,7 +67,7 @@ def test_several_sequences_take_the_separate_kernels(tmp_path):
 def test_where_the_driver_refuses_clusters_separate_kernels_serve(tmp_path, monkeypatch, caplog):
     folder = make_tiny_model(tmp_path)
     with emulated_cupy(EmulatedGpu(compute_capability=90)) as gpu:
-        expected = reply(cuda_backend(folder, cluster_blocks=0, use_hopper=False), IDS, 4)
+        expected = reply(cuda_backend(folder, use_clusters=False, use_hopper=False), IDS, 4)
 
         def refuse(*_):
             raise CUDADriverError(INVALID_CLUSTER_SIZE)
@@ -88,10 +90,9 @@ def test_models_that_the_kernel_does_not_fit_take_separate_kernels(tmp_path, siz
         assert CLUSTER not in launched(gpu)
 
 
-@pytest.mark.parametrize(("capability", "blocks"), [(89, 4), (90, 16)])
-def test_where_a_gpu_has_no_such_clusters_separate_kernels_serve(tmp_path, capability, blocks):
-    folder = make_tiny_model(tmp_path)  # more than 8 blocks must be allowed with cuda-bindings
-    with emulated_cupy(EmulatedGpu(compute_capability=capability)) as gpu:
-        backend = cuda_backend(folder, cluster_blocks=blocks, use_hopper=False)
+def test_where_a_gpu_has_no_clusters_separate_kernels_serve(tmp_path):
+    folder = make_tiny_model(tmp_path)
+    with emulated_cupy(EmulatedGpu(compute_capability=89)) as gpu:
+        backend = cuda_backend(folder, use_hopper=False)
         reply(backend, IDS, 4)
         assert CLUSTER not in launched(gpu)

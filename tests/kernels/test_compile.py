@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -27,9 +26,6 @@ from tests.kernels.nvrtc import (
     inline_includes,
     why_missing,
 )
-
-if TYPE_CHECKING:
-    from engine.cuda.self_attention import SelfAttention
 
 FILES = sorted(KERNELS.glob("*.cu"))
 HEADER_FIELDS = ["Operation", "Arguments", "Launch", "Assumes", "Numerics", "Source", "Oracle"]
@@ -103,13 +99,6 @@ def model_config(sizes: Sizes) -> ModelConfig:
     return ModelConfig(family, 1, sizes.E, sizes.F, *heads, *rest)
 
 
-def self_attention(config: ModelConfig) -> SelfAttention:
-    """The launch in clusters; to be called with an emulated CuPy."""
-    from engine.cuda.self_attention import SelfAttention
-
-    return SelfAttention(config, 8)
-
-
 def compilation(sizes: Sizes, work: str) -> tuple[str, tuple[str, ...]]:
     """File and options as a decode step compiles them."""
     config = model_config(sizes)
@@ -117,9 +106,10 @@ def compilation(sizes: Sizes, work: str) -> tuple[str, tuple[str, ...]]:
         return "decode_attention", (f"-DATTENTION_SPLITS={DECODE_SPLITS}",)
     with emulated_cupy():
         from engine.cuda.decode_product import decode_products
+        from engine.cuda.self_attention import SelfAttention
 
         if work == "self_attention":
-            return "self_attention_cluster", self_attention(config).defines
+            return "self_attention_cluster", SelfAttention(config).defines
         name, _, beside = work.partition(" beside ")
         products = decode_products(config, {}, beside_clusters=bool(beside))
         return "decode_product", getattr(products, name).defines
@@ -147,12 +137,9 @@ def test_decode_kernels_keep_all_in_registers(sizes, work):
 
 def engine_compilations(sizes: Sizes) -> list[Compilation]:
     """Whatever the engine compiles for a model: a load with launches in clusters, and the bench."""
-    config = model_config(sizes)
-    with emulated_cupy():
-        attention = self_attention(config)
     source = inline_includes(KERNELS / "read_limit.cu")
     bench = Compilation("read_limit", "read_limit", source, tuple(sizes.defines()), "")
-    found = [*compilations(config, attention), bench]
+    found = [*compilations(model_config(sizes)), bench]
     return [each for each in found if sizes.HD == 128 or not each.file.endswith("_hopper")]
 
 

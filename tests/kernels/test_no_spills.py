@@ -12,7 +12,7 @@ from tests.bench.kernel_resources import PREFILL_FILES, compilations
 from tests.kernels.nvrtc import ARCHITECTURES, find_nvrtc, why_missing
 
 pytestmark = pytest.mark.skipif(find_nvrtc() is None, reason=why_missing(12))
-LOOKED_AT_ELSEWHERE = ("decode_product", "decode_attention")
+LOOKED_AT_ELSEWHERE = ("decode_product", "decode_attention", "self_attention_cluster")
 
 
 def test_the_prefill_files_are_the_only_ones_that_may_spill():

@@ -262,7 +262,7 @@ class AnswerPane(QWidget):
         text_width = min(room, round(em * metrics.answer_max_chars))
         top = metrics.gap_m
         self._arrange_header(left, top, room, offers_thinking)
-        top += metrics.pane_header_height + metrics.gap_s
+        top += self._theme.height_for_words(metrics.pane_header_height) + metrics.gap_s
         if not self._waiting.isHidden():
             height = self._waiting.heightForWidth(text_width)
             self._waiting.setGeometry(left, top, text_width, height)
@@ -288,7 +288,7 @@ class AnswerPane(QWidget):
 
     def _arrange_header(self, left: int, top: int, room: int, offers_thinking: bool) -> None:
         metrics = self._theme.metrics
-        height = metrics.pane_header_height
+        height = self._theme.height_for_words(metrics.pane_header_height)
         self._show_thinking.setVisible(offers_thinking)
         right = left + room
         if offers_thinking:
@@ -303,7 +303,7 @@ class AnswerPane(QWidget):
     def _arrange_actions(self, left: int, top: int, room: int) -> int:
         """Place the row below the answer, in two lines where it is narrow; returns its bottom."""
         metrics = self._theme.metrics
-        height = metrics.icon_button
+        height = self._theme.height_for_words(metrics.icon_button)
         # The words, not the invisible frames around them, line up with the text.
         x = left - metrics.gap_xs - metrics.ring
         right = left + room

@@ -155,7 +155,7 @@ class CodeBlock(QFrame):
     def arrange(self, width: int) -> int:
         """Place the parts at that width; returns the height needed."""
         metrics = self._theme.metrics
-        header = metrics.pane_header_height
+        header = self._theme.height_for_words(metrics.pane_header_height)
         inner = width - 2 * metrics.gap_m
         copy_width = self._copy.sizeHint().width()
         self._label.setGeometry(metrics.gap_m, metrics.gap_xs, inner - copy_width, header)

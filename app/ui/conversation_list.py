@@ -203,7 +203,8 @@ class ConversationList(QWidget):
         row.setContentsMargins(0, 0, 0, 0)
         row.addWidget(self.trash_button)
         row.addStretch(1)
-        row.addWidget(self.more)
+        # Aligned: the icon's fixed height would else be the most that the words get.
+        row.addWidget(self.more, 0, Qt.AlignmentFlag.AlignVCenter)
 
     @property
     def undo(self) -> TextButton:

@@ -291,7 +291,8 @@ class ExchangeWidget(QWidget):
         if self._share.folded:
             top = edge
             if self._has_thinking:
-                header = metrics.pane_header_height + 2 * metrics.gap_m
+                words = self._theme.height_for_words(metrics.pane_header_height)
+                header = words + 2 * metrics.gap_m
                 height = metrics.fold_height if shown else header
                 if shown and self.thinking.is_full_height:
                     height = max(height, self.thinking.full_height(inner))

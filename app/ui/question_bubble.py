@@ -200,13 +200,14 @@ class QuestionBubble(QWidget):
         self._text.setGeometry(pad_x, pad_y - lift, ideal, height)
         if links:
             left = pad_x - metrics.gap_xs
+            link_height = self._theme.height_for_words(metrics.pane_header_height)
             for link in links:
                 link_width = link.sizeHint().width()
                 if left > pad_x and left + link_width > pad_x + ideal:
-                    left, height = pad_x - metrics.gap_xs, height + metrics.pane_header_height
-                link.setGeometry(left, pad_y + height, link_width, metrics.pane_header_height)
+                    left, height = pad_x - metrics.gap_xs, height + link_height
+                link.setGeometry(left, pad_y + height, link_width, link_height)
                 left += link_width
-            height += metrics.pane_header_height
+            height += link_height
         total = height + 2 * pad_y
         self._frame.setGeometry(width - ideal - 2 * pad_x, 0, ideal + 2 * pad_x, total)
         if self.versions.isHidden():

@@ -32,4 +32,10 @@ def show_opened_editor(transcript: TranscriptView, metrics: Metrics) -> None:
     """Scroll to the editor that was just opened by hand, with the buttons below it."""
     editor = transcript.focusWidget()
     if isinstance(editor, InlineEditor) and editor.isVisible() and editor.take_unseen():
-        transcript.ensureWidgetVisible(editor, 0, metrics.control_height + 2 * metrics.gap_m)
+        above = transcript.verticalScrollBar().value()
+        top = above + editor.mapTo(transcript.viewport(), QPoint(0, 0)).y()
+        buttons = metrics.control_height + 2 * metrics.gap_m
+        transcript.ensureVisible(0, top + editor.height(), 0, buttons)
+        transcript.ensureVisible(0, top, 0, 0)
+        # Of an editor Qt looks at the cursor alone: where not all fits, that comes first.
+        transcript.ensureWidgetVisible(editor, 0, buttons)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Signal
+from PySide6.QtGui import QTextLayout, QTextOption
 from PySide6.QtWidgets import QPlainTextEdit, QVBoxLayout, QWidget
 
 from app.ui.button_flow import ButtonFlow
@@ -19,7 +20,7 @@ class _Form(QWidget):
         super().__init__(parent)
         metrics = theme.metrics
         self.title = label("", "strong", self)
-        self.title.setFixedHeight(metrics.pane_header_height)
+        self.title.setMinimumHeight(metrics.pane_header_height)
         self.hint = label("", "quiet", self)
         self.hint.setWordWrap(True)
         self.edit = InlineEditor(self)
@@ -158,20 +159,33 @@ class ReplyEditor(QWidget):
         inner = width - 2 * metrics.gap_l - metrics.gap_xs
         # Qt refuses to make the field lower, and would push the buttons out of the card instead.
         least_text = form.edit.minimumSizeHint().height()
-        text = max(least_text, self._lines(inner) * self._theme.line_height("text"))
-        head = metrics.pane_header_height + form.hint.heightForWidth(inner)
+        line = max(self._theme.line_height("text"), form.edit.fontMetrics().lineSpacing())
+        text = max(least_text, self._lines(inner) * line + 2 * metrics.gap_s)
+        title = max(metrics.pane_header_height, form.title.sizeHint().height())
+        head = title + form.hint.heightForWidth(inner)
         foot = form.flow.heightForWidth(inner) + 2 * metrics.gap_m + 3 * metrics.gap_s
         most, least = 2 * metrics.exchange_min_height, metrics.exchange_min_height
         return min(most, max(least, head + text + foot))
 
     def _lines(self, width: int) -> int:
-        """About how many lines the text takes at that width, up to what can be shown."""
-        enough = 2 * self._theme.metrics.exchange_min_height // self._theme.line_height("text")
-        across = max(1, width // self._made().edit.fontMetrics().averageCharWidth())
+        """How many lines the text takes in a field of that width, up to what can be shown."""
+        metrics, edit = self._theme.metrics, self._made().edit
+        enough = 2 * metrics.exchange_min_height // self._theme.line_height("text")
+        room = width - 2 * (metrics.ring + metrics.gap_s + edit.document().documentMargin())
+        # No letter is narrower than a pixel: what comes after these is not on the lines shown.
+        most_letters = enough * max(1, width)
+        option = QTextOption()
+        option.setWrapMode(edit.wordWrapMode())
         lines = 0
-        for line in self._made().edit.toPlainText().split("\n", enough)[:enough]:
-            lines += max(1, -(-len(line) // across))
-        return min(enough, lines)
+        for paragraph in edit.toPlainText().split("\n", enough)[:enough]:
+            layout = QTextLayout(paragraph[:most_letters], edit.font())
+            layout.setTextOption(option)
+            layout.beginLayout()
+            while lines < enough and (line := layout.createLine()).isValid():
+                line.setLineWidth(room)
+                lines += 1
+            layout.endLayout()
+        return lines
 
     def _on_main(self) -> None:
         self._accept(thinking_closed=True, goes_on=self._channel is Channel.THINKING)

@@ -37,7 +37,7 @@ class StatusBar(QWidget):
         self.setObjectName("status")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.setAccessibleName(self.tr("Status"))
-        self.setFixedHeight(metrics.status_height)
+        self._set_height()
         self._row = QHBoxLayout(self)
         self._row.setContentsMargins(metrics.gap_l, 0, metrics.gap_l, 0)
         self._row.setSpacing(metrics.gap_xl)
@@ -229,8 +229,13 @@ class StatusBar(QWidget):
             self._advances[key] = part.fontMetrics().horizontalAdvance(key) + 1
         return self._advances[key]
 
+    def _set_height(self) -> None:
+        usual = self._theme.metrics.status_height
+        self.setFixedHeight(self._theme.height_for_words(usual, "status"))
+
     def _on_theme(self) -> None:
         self._advances.clear()
+        self._set_height()
         for part in self._widest:
             part.setFont(self._theme.font("status"))
         self._fit()

@@ -15,7 +15,16 @@ from string import Template
 from typing import Any, Literal, get_args
 
 from PySide6.QtCore import QByteArray, QObject, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication, QIcon, QPainter, QPixmap
+from PySide6.QtGui import (
+    QColor,
+    QFont,
+    QFontDatabase,
+    QFontMetrics,
+    QGuiApplication,
+    QIcon,
+    QPainter,
+    QPixmap,
+)
 from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QApplication, QWidget
 from shiboken6 import isValid
@@ -188,6 +197,10 @@ class Theme(QObject):
             self.metrics.code_line_height_percent if code else self.metrics.line_height_percent
         )
         return round(self.px(role) * percent / 100)
+
+    def height_for_words(self, usual: int, role: Role = "label") -> int:
+        """That height, or more where a line of words with a ring needs it: large text, any font."""
+        return max(usual, QFontMetrics(self.font(role)).height() + 2 * self.metrics.ring)
 
     def style_sheet(self) -> str:
         """The Qt style sheet with all tokens filled in."""

@@ -129,7 +129,8 @@ class ThinkingPane(QWidget):
         """Height of the pane that shows all of its text at that width, in pixels."""
         metrics = self._theme.metrics
         room = max(1, width - metrics.gap_l - metrics.gap_xs - metrics.scroll_width)
-        above = metrics.gap_m + metrics.pane_header_height + metrics.gap_s
+        header = self._theme.height_for_words(metrics.pane_header_height)
+        above = metrics.gap_m + header + metrics.gap_s
         return above + self._text.height_for(room) + metrics.gap_m
 
     def append(self, text: str) -> None:
@@ -219,7 +220,7 @@ class ThinkingPane(QWidget):
         part = self._visible
         left, top = metrics.gap_l, part.top() + metrics.gap_m
         width = max(0, part.width() - metrics.gap_l)
-        header = metrics.pane_header_height
+        header = self._theme.height_for_words(metrics.pane_header_height)
         shown = self._share.thinking_shown
         self._hide.setText(self.tr("Hide") if shown else self.tr("Show"))
         self._hide.setToolTip(self.tr("Hide or show the thinking (Ctrl+T)"))

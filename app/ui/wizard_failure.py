@@ -40,6 +40,7 @@ class FailurePageArea(WizardPageArea):
         for place, (words, text) in enumerate(rows):
             name = label(words, "amount")
             name.setFixedWidth(metrics.wizard_label_width - metrics.gap_xl)
+            name.setWordWrap(True)
             grid.addWidget(name, place, 0, Qt.AlignmentFlag.AlignTop)
             grid.addWidget(text, place, 1)
         grid.setColumnStretch(1, 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -19,6 +20,9 @@ from app.ui.theme import Theme
 from app.ui.wizard import WizardWindow
 from tests.gui import scenes, wizard_screenshots
 
+# What a line is not broken in.
+_WORD = re.compile(r"[A-Za-z0-9]+")
+
 
 @pytest.fixture(params=[ENGLISH, CHINESE])
 def speaking(request):
@@ -33,13 +37,18 @@ def cut(root: QWidget) -> Iterator[str]:
     for widget in root.findChildren(QWidget):
         if not widget.isVisible() or isinstance(widget, ElidedLabel):
             continue
-        if isinstance(widget, QLabel) and widget.text():
-            tall = widget.wordWrap() and widget.height() < widget.heightForWidth(widget.width())
-            narrow = not widget.wordWrap() and widget.width() < widget.sizeHint().width()
+        if isinstance(widget, QLabel) and widget.text() and widget.wordWrap():
+            room = widget.fontMetrics().horizontalAdvance
+            tall = widget.height() < widget.heightForWidth(widget.width())
+            narrow = any(widget.width() < room(word) for word in _WORD.findall(widget.text()))
+        elif isinstance(widget, QLabel) and widget.text():
+            tall = widget.height() < widget.fontMetrics().height()
+            narrow = widget.width() < widget.sizeHint().width()
         elif isinstance(widget, QAbstractButton) and widget.text():
             may_be_cut = widget.property("kind") == "suggestion"
             words = widget.fontMetrics().horizontalAdvance(widget.text())
-            tall, narrow = False, not may_be_cut and widget.width() < words
+            tall = widget.height() < widget.fontMetrics().height()
+            narrow = not may_be_cut and widget.width() < words
         else:
             continue
         if tall or narrow:
@@ -67,7 +76,7 @@ def test_no_word_of_the_window_is_cut(qtbot, speaking, size):
     assert list(cut(keys)) == []
 
 
-@pytest.mark.parametrize("size", [15, 22])
+@pytest.mark.parametrize("size", [15, 22, 28])
 def test_no_word_of_the_wizard_is_cut(qtbot, speaking, size, tmp_path):
     theme = Theme(resource_dir())
     theme.set_look("light", size)

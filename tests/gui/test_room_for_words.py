@@ -37,7 +37,7 @@ def test_the_arrows_between_versions_are_whole_at_every_width(window, width):
     assert sees(answer, answer.versions)
 
 
-@pytest.mark.parametrize("size", [15, 22])
+@pytest.mark.parametrize("size", [15, 22, 28])
 def test_every_button_of_the_reply_editor_is_whole_in_a_narrow_window(window, size):
     window.resize(900, 600)
     window.panels.restore("right", 0, collapsed=False)
@@ -57,10 +57,30 @@ def test_the_reply_editor_grows_with_wrapped_lines_up_to_its_limit(window):
     scenes.settle(window)
     editor = window.transcript.exchange_widget("e1").editor
     heights = []
-    for count in (1, 40, 4_000, 400_000):
+    # However many words a line holds in the font that there is: some counts lie in between.
+    for count in (1, *range(10, 200, 10), 4_000, 400_000):
         editor.begin(Channel.ANSWER, "word " * count)
         heights.append(editor.height_for(400))
-    assert heights[0] < heights[1] < heights[2] == heights[3]
+    assert heights == sorted(heights)
+    assert heights[0] < heights[-1] == heights[-2]
+    assert len(set(heights)) > 5
+
+
+@pytest.mark.parametrize("size", [11, 15, 22])
+@pytest.mark.parametrize("text", ["word ", "iiiii ", "MMMM ", "a line\n", "中文 ", "fingerprints "])
+def test_the_reply_editor_scrolls_only_where_its_limit_is_reached(window, size, text):
+    window.resize(900, 700)
+    zoom(window, size)
+    scenes.show_chat(window, scenes.exchange("e1"))
+    scenes.settle(window)
+    editor = window.transcript.exchange_widget("e1").editor
+    editor.begin(Channel.ANSWER, text * 4_000)
+    limit = editor.height_for(editor.width())
+    for count in range(1, 60, 6):
+        editor.begin(Channel.ANSWER, text * count)
+        scenes.settle(window)
+        if editor.height() < limit:
+            assert editor.edit.verticalScrollBar().maximum() == 0, count
 
 
 def test_the_hint_of_the_question_follows_every_zoom(window):

@@ -2,7 +2,8 @@
 // into each other's shared memory.
 //
 // Operation   none by itself; inlined into the *_cluster.cu files.
-// Assumes     a kernel with __cluster_dims__; everything named here lies in dynamic shared memory.
+// Assumes     a kernel with __cluster_dims__ of two blocks or more (st.async in a cluster of one is
+//             undefined); everything named here lies in dynamic shared memory.
 //             expect_bytes, then cluster_arrive, come before cluster_wait, and that before the first
 //             send: the other block may not have started. A block ends only after it has all that
 //             is sent to it.
@@ -95,7 +96,9 @@ __device__ __forceinline__ void send_4(float* place, Arrivals& arrivals, int ran
 #endif
 }
 
-// Until all expected bytes are here; by every thread that reads them.
+// Until all expected bytes are here; by every thread that reads them. By the letter of PTX a wait
+// for another block's stores acquires at the scope of the cluster. All that this adds on 9.0 and
+// 10.0 is to empty L1 (CCTL.IVALL), and what is sent lies in this block's own shared memory.
 __device__ __forceinline__ void wait_for_bytes(Arrivals& arrivals) {
 #ifdef KERNEL_EMULATION
     emulation::wait_for_arrivals(&arrivals);

@@ -18,7 +18,7 @@
 //             dynamic shared memory as engine/cuda/self_attention.py computes it. More than 8 blocks
 //             in a cluster must be allowed with the driver.
 // Assumes     9.0 and up; HD 32, 64 or 128; NH / NKV <= 4; E % 8 == 0 and E <= 2048; CLUSTER a power
-//             of two up to 16 that divides (NH / NKV) * HD; the rest as decode_attention.cu
+//             of two from 2 to 16 that divides (NH / NKV) * HD; the rest as decode_attention.cu
 // Numerics    as decode_product.cu and attention_tiles.cuh; the order of all sums is fixed
 // Source      one cluster has one kv head, so that the new token and the shares of the attention
 //             pass through distributed shared memory and never through L2 (NVIDIA, "CUDA C++
@@ -46,7 +46,7 @@ constexpr int OUTPUTS = HEADS / CLUSTER;  // of them that this block joins
 
 static_assert(GROUP + 2 <= WARPS, "self_attention_cluster: a warp for each head of the new token");
 static_assert(DEDICATED >= 1, "self_attention_cluster: the first keys do not lie among weights");
-static_assert(HEADS % CLUSTER == 0 && CLUSTER <= HD && WARP % CLUSTER == 0,
+static_assert(CLUSTER > 1 && HEADS % CLUSTER == 0 && CLUSTER <= HD && WARP % CLUSTER == 0,
               "self_attention_cluster: unsupported cluster");
 
 // What the blocks of a cluster write to each other, and the shares inside this block.
@@ -65,6 +65,14 @@ struct __align__(16) Exchange {
     Arrivals token_arrivals;
     Arrivals part_arrivals;
 };
+
+// What the other blocks, and this one, will send here.
+__device__ __forceinline__ void expect_all(Exchange& exchange) {
+    if (threadIdx.x == 0) {
+        expect_bytes(exchange.token_arrivals, sizeof exchange.token);
+        expect_bytes(exchange.part_arrivals, 4 * CLUSTER * (OUTPUTS + 2 * GROUP));
+    }
+}
 
 // ---------------------------------------------------------------- the new token
 
@@ -215,7 +223,7 @@ extern "C" __global__ void __cluster_dims__(ATTENTION_CLUSTER, 1, 1) __launch_bo
     cp_async_commit();
     const int position = positions[0];
     if (position < 0) {
-        return;  // all blocks alike
+        return;  // all blocks alike, and without the wait: nobody uses what an idle row computes
     }
     // As even as possible; with few tiles only some warps have work.
     const int count = (position + TILE - 1) / TILE;
@@ -228,17 +236,11 @@ extern "C" __global__ void __cluster_dims__(ATTENTION_CLUSTER, 1, 1) __launch_bo
         stage_half(ring + half * TILE_SLOTS, tiles, half);
     }
     uint4 norms[VECTORS];
-#pragma unroll
-    for (int v = 0; v < VECTORS; ++v) {
-        norms[v] = inside(v) ? load_16_bytes(norm + place_of(v)) : make_uint4(0, 0, 0, 0);
-    }
+    load_norms(norms, norm);
     const bool newest = rank == CLUSTER - 1;  // this block has the new token
     const Rotation rotation = load_rotation(warp < GROUP ? q_norm : k_norm, rope_table, position);
     const size_t new_row = row_place(table, position);
-    if (threadIdx.x == 0) {
-        expect_bytes(exchange.token_arrivals, sizeof exchange.token);
-        expect_bytes(exchange.part_arrivals, 4 * CLUSTER * (OUTPUTS + 2 * GROUP));
-    }
+    expect_all(exchange);
     cluster_arrive();
     let_next_kernel_start();
     wait_for_previous_kernel();

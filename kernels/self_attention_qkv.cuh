@@ -3,7 +3,7 @@
 // Operation   none by itself
 // Assumes     common.cuh, cluster.cuh and attention_tiles.cuh before it; E <= 2048
 // Numerics    fp32 sums of exact bf16 weights; the order is fixed
-// Source      as decode_product.cuh: a thread stages what it will multiply itself
+// Source      as decode_product.cu: a thread stages what it will multiply itself
 // Oracle      tests/kernels/test_self_attention_cluster.py
 #pragma once
 
@@ -63,6 +63,14 @@ __device__ __forceinline__ void stage_weights(uint4* slots, const bf16* qkv_proj
             cp_async_16(slots + (r * VECTORS + v) * WARP + lane, row + (valid ? place_of(v) : 0),
                         valid);
         }
+    }
+}
+
+// This lane's factors of the input's norm.
+__device__ __forceinline__ void load_norms(uint4 (&norms)[VECTORS], const bf16* norm) {
+#pragma unroll
+    for (int v = 0; v < VECTORS; ++v) {
+        norms[v] = inside(v) ? load_16_bytes(norm + place_of(v)) : make_uint4(0, 0, 0, 0);
     }
 }
 

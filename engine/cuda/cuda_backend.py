@@ -214,7 +214,7 @@ class CudaBackend:
             # A sticky error is raised again here; after any other the device works on.
             self._stream.synchronize()
             _log.warning("the GPU runs no clusters of blocks (%s): answers come slower", error)
-            ops.cluster_attention = None
+            self._attention = ops.cluster_attention = None
             self._decode.prepare(1, self._stream, few=True)
 
     def length(self, slot: int) -> int:

@@ -13,6 +13,7 @@ _VALUES_PER_VECTOR = 8
 _STAGED_VECTORS = 24
 """16-byte vectors of weights that a thread stages in a turn, at most."""
 _STAGED_BESIDE_CLUSTERS = 32
+"""The same where clusters run, whose GPUs have more shared memory."""
 _CP_ASYNC_CAPABILITY = 80
 
 

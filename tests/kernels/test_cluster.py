@@ -79,6 +79,12 @@ def test_what_the_hardware_leaves_undefined_is_an_error(old, new, message):
         run(KERNEL.replace(old, new))
 
 
+def test_a_cluster_of_one_block_cannot_send():
+    source = KERNEL.replace("__cluster_dims__(4", "__cluster_dims__(1").replace("% 4,", "% 1,")
+    with pytest.raises(EmulationError, match="a cluster of one block"):
+        run(source)
+
+
 def test_a_grid_that_is_no_whole_number_of_clusters_is_refused():
     with pytest.raises(EmulationError, match="whole clusters of 4"):
         run(blocks=6)

@@ -33,7 +33,7 @@ TILES = {
 }
 
 
-def forward_on(gpu, config, max_sequences):
+def forward_on(gpu, config, max_sequences, *, use_clusters=False):
     """Forward pass, decode step and sampler over memory that nobody touches."""
     from engine.cuda.decode_step import DecodeStep
     from engine.cuda.device import find_device
@@ -42,12 +42,14 @@ def forward_on(gpu, config, max_sequences):
     from engine.cuda.memory_block import MemoryBlock
     from engine.cuda.ops import Ops, require_kernel_sizes
     from engine.cuda.sampler import DeviceSampler
+    from engine.cuda.self_attention import cluster_attention
 
     require_kernel_sizes(config)
     device = find_device()
     block = MemoryBlock(device, plan_regions(config, CAPACITY, max_sequences))
     library = KernelLibrary(config)
-    ops = Ops(config, device, library)
+    attention = cluster_attention(config, device) if use_clusters else None
+    ops = Ops(config, device, library, attention=attention)
     forward = Forward(config, block, ops, CAPACITY, max_sequences)
     step = DecodeStep(config, ops, block, forward, max_sequences)
     sampler = DeviceSampler(config.vocab_size, max_sequences, block, library, device)
@@ -113,6 +115,17 @@ def expected_sizes(launch, c):
             "positions": grid[2],
             "slots": grid[2],
         },
+        "self_attention_cluster_bf16": {
+            "out": heads,
+            "x": c.hidden_size,
+            "norm": c.hidden_size,
+            "qkv_proj": (heads + 2 * kv) * c.hidden_size,
+            "k_pool": a.get("block_table", 0) * page,
+            "v_pool": a.get("block_table", 0) * page,
+            "rope_table": a.get("max_pages", 0) * 64 * c.head_dim,
+            "positions": 1,
+            "slots": 1,
+        },
         "swiglu_bf16": {
             "out": rows * c.intermediate_size,
             "gate_up": rows * 2 * c.intermediate_size,
@@ -135,6 +148,7 @@ def expected_grid(launch, c, rows):
         "attention_prefill_bf16": (heads, ceil(rows / tile), 1),
         "attention_prefill_bf16_128": (heads, ceil(rows / tile), 1),
         "decode_attention_bf16": (DECODE_SPLITS, c.num_key_value_heads, rows),
+        "self_attention_cluster_bf16": (8, c.num_key_value_heads, 1),
         "swiglu_bf16": (ceil(c.intermediate_size / 1024), rows, 1),
         "sample_scores": (chunks, rows, 1),
         "sample_histogram": (chunks, rows, 1),
@@ -160,7 +174,7 @@ def check_launches(gpu, config, rows):
     return kernels
 
 
-def check_products(launches, config, rows):
+def check_products(launches, config, rows, *, in_clusters=False):
     """The products of a decode step, in order: arrays large enough, shared memory as staged."""
     c = config
     heads, kv = c.num_attention_heads * c.head_dim, c.num_key_value_heads * c.head_dim
@@ -170,6 +184,8 @@ def check_products(launches, config, rows):
         (c.hidden_size, c.intermediate_size, 2 * c.intermediate_size),
         (c.intermediate_size, c.hidden_size, c.hidden_size),
     ]
+    if in_clusters:
+        del layer[0]
     expected = [*layer * c.num_hidden_layers, (c.hidden_size, c.vocab_size, c.vocab_size)]
     products = [launch for launch in launches if launch.kernel == "decode_product_bf16"]
     for launch, (inputs, outputs, weight_rows) in zip(products, expected, strict=True):
@@ -213,6 +229,20 @@ def test_every_launch_of_decode_is_valid(model, capability, multiprocessors):
                 assert ("sample_top_k" in kernels, "sample_draw" in kernels) == (few, not few)
                 # Five kernels a layer; before them the embedding, after them logits and draw.
                 assert len(kernels) == 5 * config.num_hidden_layers + (4 if few else 5)
+
+
+@pytest.mark.parametrize("model", ["qwen3-0.6b", "smollm2"])
+def test_every_launch_of_decode_in_clusters_is_valid(model):
+    config = MODELS[model]
+    gpu = EmulatedGpu(90, 132, total_bytes=24 << 30, executes=False)
+    with emulated_cupy(gpu):
+        forward, step, sampler, rows = forward_on(gpu, config, 2, use_clusters=True)
+        step.run(*rows, 1)
+        sampler.sample(forward.logits, *rows, 1, few=True)
+        check_products(list(gpu.launches), config, 1, in_clusters=True)
+        kernels = check_launches(gpu, config, 1)
+        assert kernels.count("self_attention_cluster_bf16") == config.num_hidden_layers
+        assert len(kernels) == 4 * config.num_hidden_layers + 4
 
 
 SOURCE = """

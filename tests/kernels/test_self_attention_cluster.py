@@ -20,6 +20,7 @@ SOURCE = source_with(
     "self_attention_qkv.cuh",
 )
 ORDERS = (0, 1, 2, 3)
+CLUSTER_BLOCKS = 8  # what the engine launches
 
 
 def self_attention(sizes: Sizes, cluster: int):
@@ -101,18 +102,23 @@ def test_an_idle_row_leaves_output_and_cache_alone():
 
 @pytest.mark.emulation
 @pytest.mark.parametrize("sizes", [NORMED, PLAIN], ids=["norm", "plain"])
-@pytest.mark.parametrize("cluster", [1, 2, 8, 16])
+@pytest.mark.parametrize("cluster", [2, 4, 8, 16])
 @pytest.mark.parametrize("position", [1, 31, 32, 33, 63, 64, 65, 127, 200, 513])
 def test_every_position_and_cluster(position, cluster, sizes):
     run(position, cluster=cluster, sizes=sizes)
 
 
+# But for the number of kv heads, each of which has a cluster of its own.
+QWEN3_0_6B = Sizes(E=1024, NH=4, NKV=2, HD=128)
+
+
 @pytest.mark.emulation
 @pytest.mark.parametrize("position", [0, 63, 130])
+@pytest.mark.parametrize("cluster", [CLUSTER_BLOCKS, 16])
 @pytest.mark.parametrize(
     "sizes",
     [
-        Sizes(E=1024, NH=4, NKV=2, HD=128),  # Qwen3-0.6B
+        QWEN3_0_6B,
         Sizes(E=2048, NH=4, NKV=2, HD=128),  # Qwen3-1.7B
         Sizes(E=576, NH=9, NKV=3, HD=64, QK_NORM=0),  # SmolLM2
         Sizes(E=256, NH=4, NKV=2, HD=64),  # the demo model
@@ -122,8 +128,35 @@ def test_every_position_and_cluster(position, cluster, sizes):
     ],
     ids=lambda sizes: f"E{sizes.E}-HD{sizes.HD}-group{sizes.NH // sizes.NKV}",
 )
-def test_sizes_of_models(sizes, position):
-    run(position, sizes=sizes, cluster=16)
+def test_sizes_of_models(sizes, cluster, position):
+    run(position, sizes=sizes, cluster=cluster)
+
+
+@pytest.mark.emulation
+@pytest.mark.parametrize(("cluster", "halves"), [(CLUSTER_BLOCKS, 6), (4, 10)])
+def test_a_context_that_goes_around_the_ring(cluster, halves):
+    attention = self_attention(QWEN3_0_6B, cluster)
+    assert attention._dedicated + attention._weight_slots // attention._tile_slots == halves
+    # Each warp has more tiles of 16 than it has keys and values under way at a time.
+    run((halves // 2 + 1) * cluster * 8 * 16 + 3, sizes=QWEN3_0_6B, cluster=cluster)
+
+
+@pytest.mark.emulation
+@pytest.mark.parametrize("cluster", [2, CLUSTER_BLOCKS, 16])
+@pytest.mark.parametrize("sizes", [NORMED, QWEN3_0_6B, Sizes(E=576, NH=9, NKV=3, HD=64)], ids=str)
+def test_shared_memory_is_what_the_kernel_lays_out(sizes, cluster):
+    shared_bytes = self_attention(sizes, cluster).shared_bytes
+    laid_out = "WARPS * WARP_SLOTS * 16 + sizeof(Exchange)"
+
+    def compile_with(most: int) -> None:
+        # The two counters may be aligned already: 16 bytes less then.
+        check = f"static_assert({laid_out} <= {most} && {laid_out} >= {most} - 16);"
+        ClusterStep(-1, sizes=sizes, cluster=cluster).launch(source=f"{SOURCE}{check}\n")
+
+    compile_with(shared_bytes)
+    for wrong in (shared_bytes - 32, shared_bytes + 32):
+        with pytest.raises(RuntimeError, match="static assertion failed"):
+            compile_with(wrong)
 
 
 @pytest.mark.emulation

@@ -38,6 +38,9 @@ void* place_in_block(void* place, int rank) {
     if (rank < 0 || static_cast<size_t>(rank) >= cluster.blocks.size()) {
         fail("place_in_block: no block " + std::to_string(rank) + " in this cluster");
     }
+    if (cluster.blocks.size() < 2) {
+        fail("place_in_block: a cluster of one block");
+    }
     Block& other = *cluster.blocks[rank];
     // A wait for all is what tells that the other block has started.
     if (&other != &own && current->cluster_waits == 0) {

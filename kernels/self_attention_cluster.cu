@@ -247,7 +247,7 @@ extern "C" __global__ void __cluster_dims__(ATTENTION_CLUSTER, 1, 1) __launch_bo
 
     float sums[ROWS];
     multiply_qkv<DEDICATED>(sums, weights, x, norms);
-    // The warp has met in its sums: its weights make room.
+    __syncwarp();  // all lanes have read their weights, which make room now
 #pragma unroll 1
     for (int half = DEDICATED; half < RING; ++half) {
         stage_half(ring + half * TILE_SLOTS, tiles, half);

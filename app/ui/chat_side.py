@@ -48,6 +48,7 @@ class ChatSide(QObject):
         for name in _PASSED_ON.split():
             getattr(chats, name).connect(getattr(window, name))
         chats.search_changed.connect(self._on_search)
+        chats.next_place_requested.connect(lambda: marks.step(1))
         chats.export_chosen.connect(self._on_export)
         chats.import_chosen.connect(self._on_import)
 

@@ -93,6 +93,7 @@ class ConversationList(QWidget):
     duplicate_requested = Signal(str)
     temporary_chat_requested = Signal()
     search_changed = Signal(str)
+    next_place_requested = Signal()
     export_chosen = Signal(str, object)
     import_chosen = Signal()
 
@@ -189,8 +190,8 @@ class ConversationList(QWidget):
         )
         self._empty = label("", "quiet", self)
         self._empty.setWordWrap(True)
-        side = metrics.gap_m - metrics.ring
-        self._empty.setContentsMargins(side, metrics.gap_s, side, 0)
+        # Below the titles' left edge; the margins of a label are the style sheet's.
+        self._empty.setIndent(metrics.gap_m - metrics.ring)
 
     def _build_bottom(self) -> None:
         self._bottom = QWidget(self)
@@ -231,7 +232,11 @@ class ConversationList(QWidget):
         searched = self.search.text().strip()
         self._painter.words = words_of(searched)
         if self._opens_first and summaries:
-            self.conversation_selected.emit(summaries[0].conversation_id)
+            first_id = summaries[0].conversation_id
+            if first_id == selected_id:
+                self.next_place_requested.emit()
+            else:
+                self.conversation_selected.emit(first_id)
         self._opens_first = False
         content = (tuple(summaries), today, self._painter.words)
         if content != self._content:
@@ -257,7 +262,7 @@ class ConversationList(QWidget):
     def show_trash_page(self) -> None:
         """Show the trash in the place of the chats."""
         self._pages.setCurrentWidget(self.trash)
-        self.trash.list.setFocus()
+        self.trash.take_focus()
 
     def show_chats(self) -> None:
         """Show the chats in the place of the trash."""
@@ -344,7 +349,7 @@ class ConversationList(QWidget):
             self.conversation_selected.emit(conversation_id)
 
     def _on_search_key(self) -> None:
-        """Enter opens the first chat that is found."""
+        """Enter opens the first chat that is found; in an open one it goes to the next place."""
         self._opens_first = bool(self.search.text().strip())
         self._search_timer.stop()
         self._on_search()

@@ -16,7 +16,14 @@ from PySide6.QtCore import (
     Qt,
     Signal,
 )
-from PySide6.QtGui import QFontMetricsF, QPainter, QTextCharFormat, QTextLayout, QTextOption
+from PySide6.QtGui import (
+    QFont,
+    QFontMetricsF,
+    QPainter,
+    QTextCharFormat,
+    QTextLayout,
+    QTextOption,
+)
 from PySide6.QtWidgets import (
     QLineEdit,
     QStyle,
@@ -128,10 +135,7 @@ class RowPainter(QStyledItemDelegate):
 
     def _draw_line(self, painter: QPainter, area: QRect, text: str) -> None:
         """One line of text, cut where the room ends, with what was searched for marked."""
-        line = text.replace("\n", " ")
-        shown = QFontMetricsF(painter.font()).elidedText(
-            line, Qt.TextElideMode.ElideRight, area.width()
-        )
+        shown = self.shown_part(text.replace("\n", " "), painter.font(), area.width())
         places = places_of(self.words, shown)
         if not places:
             flags = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
@@ -146,6 +150,18 @@ class RowPainter(QStyledItemDelegate):
         layout.endLayout()
         top = area.top() + (area.height() - drawn.height()) / 2
         layout.draw(painter, QPointF(area.left(), top))
+
+    def shown_part(self, line: str, font: QFont, width: int) -> str:
+        """What of the line fits into that width: its beginning, or else what is searched for."""
+        metrics = QFontMetricsF(font)
+        shown = metrics.elidedText(line, Qt.TextElideMode.ElideRight, width)
+        found = places_of(self.words, line)
+        if not found or places_of(self.words, shown):
+            return shown
+        begin, end = found[0]
+        while begin and metrics.horizontalAdvance(f"…{line[begin - 1 : end]}…") <= width:
+            begin -= 1
+        return metrics.elidedText(f"…{line[begin:]}", Qt.TextElideMode.ElideRight, width)
 
     def _mark(self, text: str, begin: int, end: int) -> QTextLayout.FormatRange:
         marked = QTextLayout.FormatRange()

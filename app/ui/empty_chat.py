@@ -76,6 +76,7 @@ class EmptyChat(QScrollArea):
         outer.addStretch(3)
         self.buttons = [self._button(index) for index in range(len(self._suggestions()))]
         self.set_columns(metrics.suggestion_columns)
+        theme.changed.connect(self._fit)
         self.show_model("")
 
     def _centered(self, role: str) -> QLabel:
@@ -116,9 +117,13 @@ class EmptyChat(QScrollArea):
     def resizeEvent(self, event: QResizeEvent) -> None:
         """The suggestions take what room there is, up to a width that reads well."""
         super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
         metrics = self._theme.metrics
-        room = event.size().width() - 2 * metrics.gap_xl
-        self._grid_host.setFixedWidth(max(1, min(metrics.suggestion_max_width, room)))
+        room = self.viewport().width() - 2 * metrics.gap_xl
+        most = self._theme.zoomed(metrics.suggestion_max_width)
+        self._grid_host.setFixedWidth(max(1, min(most, room)))
 
     def show_model(self, name: str, suggestions: Sequence[str] = ()) -> None:
         """Name the model that will answer, and offer its suggestions, or those for any model.

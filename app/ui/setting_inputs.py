@@ -18,6 +18,9 @@ from app.ui.composing_guard import ComposingGuard
 from app.ui.controls import TextButton, is_escape_override, set_role
 from app.ui.theme import Theme
 
+_MOST_DIGITS = len(str(2**63))
+"""Of a seed, the longest number."""
+
 
 class Slider(QSlider):
     """A thin line with a knob; a click jumps there, the wheel is left to the panel."""
@@ -149,6 +152,7 @@ class NumberEdit(QLineEdit):
         self._theme = theme
         theme.changed.connect(self._on_theme)
         self._on_theme()
+        self.textChanged.connect(self._on_theme)
         self.editingFinished.connect(self._on_finished)
 
     def show_text(self, text: str) -> None:
@@ -180,11 +184,13 @@ class NumberEdit(QLineEdit):
             super().keyPressEvent(event)
 
     def _on_theme(self) -> None:
-        """As wide as a usual number, or as the word for none."""
+        """As wide as a usual number, or as the word for none; a seed is longer, and whole too."""
         metrics = QFontMetrics(self._theme.font("thinking"))
+        cursor = self._theme.metrics.ring
         wide = max(
             metrics.horizontalAdvance("0") * self._theme.metrics.value_chars,
             metrics.horizontalAdvance(self.placeholderText()),
+            metrics.horizontalAdvance(self.text()[:_MOST_DIGITS]) + cursor,
         )
         self.setFixedWidth(wide + 2 * self._theme.metrics.gap_m)
 

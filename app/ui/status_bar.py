@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QResizeEvent
+from PySide6.QtGui import QFontMetrics, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
 
 from app.chat_view import Status
@@ -211,7 +211,8 @@ class StatusBar(QWidget):
             if part is self._context:
                 needed += self.meter.width() + metrics.gap_xl
             fits = own > 0 and needed <= room
-            part.setMinimumWidth(own if fits else 0)
+            # Fixed: a label's own wish keeps to an earlier, larger font.
+            part.setFixedWidth(own if fits else 0)
             part.setVisible(fits)
             if fits:
                 room -= needed
@@ -220,13 +221,15 @@ class StatusBar(QWidget):
     def _width_of(self, part: QLabel) -> int:
         """Room of the widest text that is to be expected, or of a still wider one that is there."""
         texts = (part.text(), self._widest[part])
-        return max((self._advance(part, text) for text in texts if text), default=0)
+        return max((self._advance(text) for text in texts if text), default=0)
 
-    def _advance(self, part: QLabel, text: str) -> int:
+    def _advance(self, text: str) -> int:
         # With eights for all figures, and one font for all parts: measured once, not at each event.
         key = text.translate(_FIGURES)
         if key not in self._advances:
-            self._advances[key] = part.fontMetrics().horizontalAdvance(key) + 1
+            # Not the part's own font: a style sheet leaves that one change behind.
+            font = QFontMetrics(self._theme.font("status"))
+            self._advances[key] = font.horizontalAdvance(key) + 1
         return self._advances[key]
 
     def _set_height(self) -> None:

@@ -34,6 +34,7 @@ class ThinkingPane(QWidget):
         self._share = share
         self._stream = MarkdownStream()
         self._finished = False
+        self._read_share: float | None = None
         self._visible = QRect()
         self._title = label(self.tr("Thinking"), "strong", self)
         self._counter = ElidedLabel("quiet", self)
@@ -165,13 +166,21 @@ class ThinkingPane(QWidget):
                 self._text.write(closed, tail)
             if not self._stream.is_behind or began.elapsed() >= FLUSH_MS:
                 break
+        if self._read_share is not None and not self._stream.is_behind:
+            self._text.scroll_to_share(self._read_share)
+            self._read_share = None
         self._on_height()
 
     def redraw(self) -> None:
-        """Draw everything again, after fonts or colours changed."""
-        text, finished = self._stream.text, self._finished
+        """Draw everything again, after fonts or colours changed; the reader's place stays."""
+        text, finished, following = self._stream.text, self._finished, self._text.following
+        bar = self._text.verticalScrollBar()
+        share = bar.value() / max(1, bar.maximum())
         self._start_over()
+        self._read_share = None if following else share
         self.set_text(text, finished=finished)
+        if following:
+            self._text.jump_to_latest()
         self.update()
 
     def show_live(self, seconds: float, token_count: int) -> None:
@@ -277,6 +286,7 @@ class ThinkingPane(QWidget):
             self.height_changed.emit()
 
     def _start_over(self) -> None:
+        self._read_share = None
         self._stream = MarkdownStream()
         self._finished = False
         self._text.clear_blocks()

@@ -63,6 +63,13 @@ class ThinkingText(RichText):
         if self.following:
             self.verticalScrollBar().setValue(self.verticalScrollBar().maximum())
 
+    def scroll_to_share(self, share: float) -> None:
+        """Show that place of the whole height, without following the end."""
+        bar = self.verticalScrollBar()
+        bar.setValue(round(share * bar.maximum()))
+        self.following = False
+        self._place_jump()
+
     def jump_to_latest(self) -> None:
         """Go to the end and follow it again."""
         self.following = True

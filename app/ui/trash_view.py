@@ -145,6 +145,15 @@ class TrashView(QWidget):
         """How many chats are in the trash."""
         return self.list.count()
 
+    def take_focus(self) -> None:
+        """Give the keyboard to the list, and choose its first chat where none is chosen.
+
+        Of a single one Qt would make the current row, which no arrow key can choose any more.
+        """
+        if not self._chosen_id():
+            self.list.setCurrentRow(0)
+        self.list.setFocus()
+
     def show_trash(self, summaries: Sequence[ConversationSummary]) -> None:
         """Fill it, the last deleted first."""
         chosen = self._chosen_id()

@@ -4,6 +4,7 @@ import datetime
 import time
 
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QFontMetricsF
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLineEdit
 
@@ -202,3 +203,45 @@ def test_after_the_delete_key_the_next_key_is_for_undo(window, qtbot):
         qtbot.keyClick(window.chats.undo, Qt.Key.Key_Space)
     assert undone.args == told.args
     assert window.focusWidget() is window.chats.list
+
+
+def test_a_found_word_is_seen_in_its_line_however_far_it_stands_from_the_beginning(window, theme):
+    chats = window.chats.list
+    painter = chats.itemDelegate()
+    painter.words = ("carry",)
+    line = "…86=47*6+47*80 47*6 and a good many words before ones 7*6=42 carry 4: 2 and so on"
+    font, width = theme.font("group"), theme.metrics.list_width - 40
+    shown = painter.shown_part(line, font, width)
+    assert "carry" in shown
+    assert shown.startswith("…")
+    assert QFontMetricsF(font).horizontalAdvance(shown) <= width
+    assert painter.shown_part("carry on", font, width) == "carry on"
+    painter.words = ()
+    assert painter.shown_part(line, font, width).startswith("…86=47")
+
+
+def test_enter_in_the_search_goes_to_the_next_place_of_a_chat_that_is_open_already(window, qtbot):
+    window.show_conversations(scenes.summaries(), "c1")
+    scenes.scene_done(window)
+    window.activateWindow()
+    qtbot.keyClick(window, Qt.Key.Key_F, Qt.KeyboardModifier.ControlModifier)
+    qtbot.keyClicks(window.chats.search, "violet")
+    opened, steps = [], []
+    window.conversation_selected.connect(opened.append)
+    window.chats.next_place_requested.connect(lambda: steps.append(1))
+    qtbot.keyClick(window.chats.search, Qt.Key.Key_Return)
+    window.show_conversations(scenes.summaries(), "c1")
+    assert (opened, steps) == ([], [1])
+    assert window.marks._current == "e1"
+    qtbot.keyClick(window.chats.search, Qt.Key.Key_Return)
+    window.show_conversations(scenes.summaries()[1:], "c1")
+    assert (opened, steps) == ([scenes.summaries()[1].conversation_id], [1])
+    assert window.focusWidget() is window.chats.search
+
+
+def test_the_hint_of_an_empty_list_stands_where_titles_would(window):
+    window.show_conversations([], None)
+    hint = window.chats._empty
+    metrics = window.theme.metrics
+    assert hint.indent() == metrics.gap_m - metrics.ring
+    assert window.chats.empty_text == "Your chats will be listed here."

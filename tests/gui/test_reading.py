@@ -17,6 +17,8 @@ from app.ui.rich_text import RichText
 from engine.api import Channel
 from tests.gui import scenes
 
+PROSE = "\n\n".join(f"{n}. One more thought, and a second one after it. " * 4 for n in range(40))
+
 
 def widget_of(window, exchange_id="e1"):
     return window.transcript.exchange_widget(exchange_id)
@@ -232,7 +234,7 @@ def long_thinking(window):
     scenes.show_chat(window, *(scenes.exchange(f"e{i}") for i in range(3)))
     window.show_exchange(scenes.running("live"))
     window.show_chat_state(ChatState.THINKING)
-    window.append_delta("live", Channel.THINKING, scenes.THINKING * 12, 900)
+    window.append_delta("live", Channel.THINKING, PROSE, 900)
     scenes.settle(window)
     return widget_of(window, "live").thinking
 
@@ -294,7 +296,7 @@ def test_a_click_leads_back_to_the_latest_thinking(window, long_thinking, qtbot)
 
 
 def test_ended_thinking_has_no_latest_line_to_jump_to(window):
-    scenes.show_chat(window, scenes.exchange(thinking=scenes.THINKING * 12))
+    scenes.show_chat(window, scenes.exchange(thinking=PROSE))
     scenes.settle(window)
     view = widget_of(window).thinking.view
     assert view.verticalScrollBar().value() < view.verticalScrollBar().maximum()
@@ -302,7 +304,7 @@ def test_ended_thinking_has_no_latest_line_to_jump_to(window):
 
 
 def test_the_thinking_opens_to_its_full_height_and_back(window, qtbot):
-    scenes.show_chat(window, scenes.exchange(answer="Yes.", thinking=scenes.THINKING * 12))
+    scenes.show_chat(window, scenes.exchange(answer="Yes.", thinking=PROSE))
     scenes.settle(window)
     widget = widget_of(window)
     usual = widget.card.height()
@@ -413,3 +415,35 @@ def test_a_stopped_reply_without_thinking_says_that_it_did_not_think(window):
     scenes.show_chat(window, stopped)
     scenes.settle(window)
     assert widget_of(window).thinking._empty.isVisible()
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_other_colours_leave_the_thinking_where_it_was_read(window, theme, share):
+    scenes.show_chat(window, scenes.exchange("e1", thinking=PROSE))
+    scenes.settle(window)
+    view = widget_of(window).thinking.view
+    bar = view.verticalScrollBar()
+    bar.setValue(round(share * bar.maximum()))
+    following = view.following
+    assert bar.maximum() > 500
+    theme.set_look("dark", 15)
+    scenes.settle(window)
+    assert bar.value() / bar.maximum() == pytest.approx(share, abs=0.01)
+    assert view.following is following
+
+
+def test_live_thinking_is_followed_on_in_other_colours_only_by_who_followed_it(window, theme):
+    window.show_exchange(scenes.running("live"))
+    window.show_chat_state(ChatState.THINKING)
+    window.append_delta("live", Channel.THINKING, PROSE, 900)
+    scenes.settle(window)
+    view = widget_of(window, "live").thinking.view
+    bar = view.verticalScrollBar()
+    theme.set_look("dark", 15)
+    scenes.settle(window)
+    assert (view.following, bar.value()) == (True, bar.maximum())
+    bar.setValue(40)
+    theme.set_look("light", 15)
+    scenes.settle(window)
+    assert not view.following
+    assert abs(bar.value() - 40) <= 2

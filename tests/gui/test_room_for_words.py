@@ -8,7 +8,7 @@ import pytest
 from PySide6.QtWidgets import QStyleOptionButton
 
 from app.conversation import Conversation, ConversationSummary
-from app.settings import with_value
+from app.settings import field_of, with_value
 from app.ui.conversation_row import SNIPPET_ROLE
 from engine.api import Channel
 from tests.gui import scenes
@@ -182,3 +182,29 @@ def test_an_editor_that_opens_is_in_sight_with_its_buttons(window, qtbot, part):
     window.transcript.verticalScrollBar().setValue(0)
     window.transcript._arrange()
     assert window.transcript.verticalScrollBar().value() == 0
+
+
+@pytest.mark.parametrize("size", [15, 28])
+def test_suggestions_take_the_room_that_large_text_needs(window, size):
+    """At the largest text each was cut after its third word, in half of an empty window."""
+    window.resize(1440, 900)
+    window.panels.restore("left", 0, collapsed=True)
+    window.panels.restore("right", 0, collapsed=True)
+    zoom(window, size)
+    window.empty.show_model("Demo model", ("Which is larger, 9.11 or 9.9?",) * 10)
+    scenes.settle(window)
+    for button in window.empty.buttons:
+        option = QStyleOptionButton()
+        button.initStyleOption(option)
+        assert option.text == button.text()
+
+
+def test_a_seed_is_seen_whole(window):
+    row = window.settings_panel.rows["seed"]
+    for seed in (7, 4_045_087_254, field_of("seed").high):
+        window.show_settings(with_value(window.settings, "seed", seed))
+        scenes.settle(window)
+        text, field = str(seed), row.input
+        assert field.text() == text
+        assert field.fontMetrics().horizontalAdvance(text) < field.width()
+        assert sees(window.settings_panel, field)

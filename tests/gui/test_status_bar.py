@@ -9,6 +9,7 @@ import pytest
 from PySide6.QtTest import QTest
 
 from app.chat_view import Status
+from app.settings import with_value
 from app.ui.status_bar import StatusBar
 
 GB = 10**9
@@ -108,3 +109,13 @@ def test_speeds_and_first_token_stand_apart_and_stay_while_the_next_reply_runs(w
     window.show_status(replace(status, phase="Thinking"))
     for text in ("prefill 4,812 tok/s", "decode 252 tok/s", "first token 9 ms", "Thinking"):
         assert text in window.status.texts
+
+
+def test_after_larger_text_and_back_the_numbers_stand_where_they_stood(window):
+    window.resize(1440, 700)
+    window.show_status(replace(LOADED, prefill_tokens_per_s=2_073, decode_tokens_per_s=211))
+    before = places(window.status)
+    for size in (*range(16, 29), 15):
+        window.show_settings(with_value(window.settings, "font_size", size))
+    window.show_status(window.status._status)
+    assert places(window.status) == before

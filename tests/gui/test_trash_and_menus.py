@@ -151,6 +151,16 @@ def test_a_chat_is_restored_by_button_and_by_enter(window, qtbot):
     assert told == [("d1",), ("d3",)]
 
 
+def test_the_only_chat_in_the_trash_is_chosen_and_enter_restores_it(window, qtbot):
+    window.show_trash([ConversationSummary("d1", "Alone", 0.0, deleted_at=time.time())])
+    told = told_by(window.undo_delete_requested)
+    trash = window.chats.trash
+    qtbot.mouseClick(window.chats.trash_button, Qt.MouseButton.LeftButton)
+    assert trash.restore.isEnabled()
+    qtbot.keyClick(trash.list, Qt.Key.Key_Return)
+    assert told == [("d1",)]
+
+
 def test_erasing_is_asked_once_more_and_the_hasty_key_keeps(window, qtbot):
     window.activateWindow()
     chat_scenes.scene_trash(window)

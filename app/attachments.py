@@ -24,6 +24,7 @@ from app.chat_controller import ChatPorts
 from app.chat_request import context_of
 from app.chat_view import Attached, Attachment, ChatView, Notice
 from app.conversation_list import clean_text
+from app.error_text import CHOOSE_MODEL
 from app.fault_text import os_reason
 from app.language import QT_TRANSLATE_NOOP, translate
 from app.settings_controller import Jobs
@@ -62,6 +63,7 @@ class Attachments:
         self._view = view
         self._chats = ports.chats
         self._models = ports.models
+        self._settings = ports.settings
         self._jobs = jobs
         self._submit = submit
         self._held: dict[str, list[_Held]] = {}
@@ -139,7 +141,8 @@ class Attachments:
         """Say why the question cannot be sent now; everything stays where it is."""
         if self._is_too_long():
             text = translate("Attach", "Not sent: it is longer than the model can see at once.")
-            action = ("show_setting:context_tokens", SET_CONTEXT)
+            setting = ("show_setting:context_tokens", SET_CONTEXT)
+            action = setting if self._can_see_more() else CHOOSE_MODEL
             self._view.show_notice(Notice("attach", text, "warn", (action,)))
             return
         text = translate(
@@ -206,6 +209,10 @@ class Attachments:
         """What the loaded model can see; 0 while none is loaded."""
         info = self._models.info
         return 0 if info is None else info.capacity_tokens
+
+    def _can_see_more(self) -> bool:
+        """Whether a longer context can be set: what the model has is all that was asked for."""
+        return self._capacity_tokens() >= self._settings.settings.context_tokens
 
     def _refuse(self, text: str) -> None:
         self._view.show_notice(Notice("attach", text, "warn"))
@@ -288,6 +295,12 @@ class Attachments:
                 "This is {needed} tokens, and the model can see {limit} at once. Take something "
                 "out, or set a longer context.",
             )
+            if not self._can_see_more():
+                text = translate(
+                    "Attach",
+                    "This is {needed} tokens, and this model can see {limit} at once, not more. "
+                    "Take something out, or choose another model.",
+                )
             counts["needed"] = f"{self._file_tokens():,}"
             return text.format(**counts), False
         long = any(len(h.file.text) > PIECE_CHARS for h in self._of_shown() if self._waits(h))

@@ -49,15 +49,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import TYPE_CHECKING, Protocol
+from functools import partial, wraps
+from typing import TYPE_CHECKING, ParamSpec, Protocol
 
 if TYPE_CHECKING:
     from app.conversation import Conversation, ConversationSummary, Exchange
     from app.settings import Settings
     from engine.api import Capability, Channel
+
+P = ParamSpec("P")
 
 
 class ModelState(Enum):
@@ -171,6 +174,7 @@ class Notice:
     """One sentence and what can be done; actions are (action id, button label).
 
     `kind` is "info", "warn" or "error"; a notice of the same `key` replaces the older one.
+    `retell` makes it anew, in the language that is then in use; without it the words stay.
     """
 
     key: str
@@ -178,6 +182,17 @@ class Notice:
     kind: str = "info"
     actions: tuple[tuple[str, str], ...] = ()
     timeout_s: float | None = None
+    retell: Callable[[], Notice] | None = field(default=None, compare=False, repr=False)
+
+
+def retold(make: Callable[P, Notice]) -> Callable[P, Notice]:
+    """For a function that makes a notice: it is told again where another language is chosen."""
+
+    @wraps(make)
+    def made(*args: P.args, **kwargs: P.kwargs) -> Notice:
+        return replace(make(*args, **kwargs), retell=partial(made, *args, **kwargs))
+
+    return made
 
 
 @dataclass(frozen=True, slots=True)

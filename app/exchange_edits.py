@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from app.chat_controller import ChatController, ChatPorts
-from app.chat_view import ChatView, Notice, ReplyEdit
+from app.chat_view import ChatView, Notice, ReplyEdit, retold
 from app.conversation import EDITED, Exchange, Reply, ReplyStatus, can_continue, has_room
 from app.conversation_list import StorePort, clean_text
 from app.language import QT_TRANSLATE_NOOP, translate
@@ -145,12 +145,7 @@ class ExchangeEdits:
         self._store.write(lambda store: store.edit_exchange(chat, exchange, branch))
         self._view.remove_exchanges_after(exchange_id)
         action = f"undo_edit:{chat.conversation_id}:{exchange_id}:{branch}"
-        text = translate("Chat", "The earlier question and what followed it are kept.")
-        self._view.show_notice(
-            Notice(
-                "edited", text, actions=((action, QT_TRANSLATE_NOOP("Actions", "Bring them back")),)
-            )
-        )
+        self._view.show_notice(_kept(action))
         self._controller.begin(chat, exchange)
 
     def on_undo_edit(self, conversation_id: str, exchange_id: str, branch: str) -> None:
@@ -201,3 +196,10 @@ class ExchangeEdits:
         text = translate("Chat", "Stop the reply first, then try again.")
         self._view.show_notice(Notice("busy", text, timeout_s=5.0))
         return True
+
+
+@retold
+def _kept(undo_action: str) -> Notice:
+    text = translate("Chat", "The earlier question and what followed it are kept.")
+    actions = ((undo_action, QT_TRANSLATE_NOOP("Actions", "Bring them back")),)
+    return Notice("edited", text, actions=actions)

@@ -65,7 +65,9 @@ def estimate_memory(
         free = words.format(size=size_text(free_bytes), gpu=gpu.name)
     fits = plan.total_bytes <= free_bytes
     advice = translate("Models", "This does not fit; set a shorter context or free memory.")
-    return MemoryEstimate(" ".join((parts, free) if fits else (parts, free, advice)), fits)
+    # Between Chinese sentences stands no blank.
+    gap = "" if parts.endswith("。") else " "
+    return MemoryEstimate(gap.join((parts, free) if fits else (parts, free, advice)), fits)
 
 
 def no_estimate(

@@ -24,10 +24,11 @@ from app.engine_events import (
     ModelLoaded,
     ModelUnloaded,
 )
-from app.error_text import CHOOSE_MODEL, RETRY, error_text, size_text
+from app.error_text import CHOOSE_MODEL, RETRY, size_text
 from app.gpu_memory import GpuMemory
 from app.language import QT_TRANSLATE_NOOP, translate
 from app.memory_estimate import MemoryEstimate
+from app.model_notices import load_failed, moved_away, why_failed
 from app.model_records import LoadMarker, ModelRecord, ModelsOnDisk
 from app.model_shelf import LOADABLE, ModelShelf
 from app.settings import Settings
@@ -124,7 +125,7 @@ class ModelController:
             or next(iter(self.shelf), "")
         )
         if missing is not None and missing.is_added:
-            self._view.show_notice(_moved_away(missing))
+            self._view.show_notice(moved_away(missing))
 
     def show_again(self) -> None:
         """Show everything to a window that has forgotten it."""
@@ -306,7 +307,7 @@ class ModelController:
         if record is None or record.in_catalog:
             self._ports.offer_download(model_id)
             return
-        self._view.show_notice(_moved_away(record))
+        self._view.show_notice(moved_away(record))
 
     def _load(self, model_id: str) -> None:
         record = self.shelf.record(model_id)
@@ -371,13 +372,12 @@ class ModelController:
     def _on_load_failed(self, error: EngineError) -> None:
         model_id = self._loading_id
         self._end_load()
-        words = error_text(error)
         if isinstance(error, LoadCancelled):
             self.shelf.change(model_id, ModelState.ON_DISK)
         else:
-            self.shelf.change(model_id, ModelState.FAILED, detail=words.text)
-            self._view.show_notice(Notice("model", words.text, "error", words.actions))
-        self.failed(words.text)
+            self.shelf.change(model_id, ModelState.FAILED, detail=partial(why_failed, error))
+            self._view.show_notice(load_failed(error, self.shelf.record(model_id)))
+        self.failed(why_failed(error))
 
     def _on_estimate(self, model_id: str, estimate: MemoryEstimate) -> None:
         if model_id == self.active_id:
@@ -387,12 +387,3 @@ class ModelController:
         self._asks_gpu_memory = False
         if memory is not None and self._info is not None:
             self._ports.status.show_gpu(memory, self._info.memory.total_bytes)
-
-
-def _moved_away(record: ModelRecord) -> Notice:
-    text = translate(
-        "Models",
-        "{label} is no longer at {path}. Your chats are untouched; put it back, or "
-        "choose another model.",
-    ).format(label=record.label, path=record.path)
-    return Notice("missing-model", text, "warn", (CHOOSE_MODEL,))

@@ -7,17 +7,19 @@ from pathlib import Path
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from app.language import translate
+from app.ui.file_dialogs import chosen_in, file_dialog
 
 
 def ask_for_model(parent: QWidget) -> Path | None:
     """A GGUF file, or the folder of a chosen config.json; None where nothing was chosen."""
-    path, _ = QFileDialog.getOpenFileName(
+    dialog = file_dialog(
         parent,
         translate("App", "Choose a GGUF file, or config.json of a model folder"),
-        str(Path.home()),
-        translate("App", "Models (*.gguf config.json)"),
+        QFileDialog.FileMode.ExistingFile,
+        name_filter=translate("App", "Models (*.gguf config.json)"),
     )
-    if not path:
+    paths = chosen_in(dialog)
+    if not paths:
         return None
-    chosen = Path(path)
+    chosen = Path(paths[0])
     return chosen.parent if chosen.name == "config.json" else chosen

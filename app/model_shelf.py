@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from app.chat_view import ChatView, ModelChoice, ModelState
@@ -17,7 +17,7 @@ class _Known:
     record: ModelRecord
     state: ModelState
     progress: float = 0.0
-    detail: str = ""
+    detail: str | Callable[[], str] = ""
     is_new: bool = False
 
     @property
@@ -25,12 +25,13 @@ class _Known:
         """What the picker is told."""
         absent = self.state is ModelState.ABSENT
         missing = absent and self.record.is_added
+        detail = self.detail if isinstance(self.detail, str) else self.detail()
         return ModelChoice(
             self.record.model_id,
             self.record.shown_label,
             self.state,
             self.progress,
-            str(self.record.path) if missing else self.detail,
+            str(self.record.path) if missing else detail,
             is_demo=self.record.is_demo,
             is_added=self.record.is_added,
             is_paused=absent and self.progress > 0,
@@ -106,11 +107,13 @@ class ModelShelf:
         model_id: str,
         state: ModelState,
         progress: float = 0.0,
-        detail: str = "",
+        detail: str | Callable[[], str] = "",
         *,
         is_new: bool = False,
     ) -> None:
-        """Set where a model stands; `is_new` offers it in the header."""
+        """Set where a model stands; `is_new` offers it in the header. A `detail` in words of a
+        language is called for each time it is shown.
+        """
         known = self._models.get(model_id)
         if known is not None:
             self._models[model_id] = replace(

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
-from PySide6.QtCore import QStandardPaths
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from app.chat_view import ExportFormat
 from app.language import translate
+from app.ui.file_dialogs import chosen_in, documents_folder, file_dialog, save_dialog
 
 _NOT_IN_NAMES = re.compile(r'[\x00-\x1f<>:"/\\|?*]+')
 _MAX_NAME = 80
@@ -24,32 +23,30 @@ def file_name_for(title: str, kind: ExportFormat) -> str:
 
 def ask_where_to_export(parent: QWidget, title: str, kind: ExportFormat) -> str:
     """The chosen path, or "" where the user gave up; the dialog asks before it replaces a file."""
-    folder = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.DocumentsLocation)
     is_json = kind is ExportFormat.JSON
-    path, _ = QFileDialog.getSaveFileName(
+    dialog = save_dialog(
         parent,
         translate("Export", "Export to"),
-        str(Path(folder or Path.home()) / file_name_for(title, kind)),
+        documents_folder(),
+        file_name_for(title, kind),
         translate("Export", "JSON (*.json)") if is_json else translate("Export", "Markdown (*.md)"),
     )
-    return path
+    return next(iter(chosen_in(dialog)), "")
 
 
 def ask_what_to_import(parent: QWidget) -> str:
     """The chosen path, or ""."""
-    folder = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.DocumentsLocation)
-    path, _ = QFileDialog.getOpenFileName(
+    dialog = file_dialog(
         parent,
         translate("Export", "Import chats"),
-        folder or str(Path.home()),
-        translate("Export", "Exports of Thinkpane (*.json)"),
+        QFileDialog.FileMode.ExistingFile,
+        folder=documents_folder(),
+        name_filter=translate("Export", "Exports of Thinkpane (*.json)"),
     )
-    return path
+    return next(iter(chosen_in(dialog)), "")
 
 
 def ask_what_to_attach(parent: QWidget) -> list[str]:
     """The chosen paths, or none."""
-    paths, _ = QFileDialog.getOpenFileNames(
-        parent, translate("Attach", "Attach text files"), str(Path.home())
-    )
-    return list(paths)
+    mode = QFileDialog.FileMode.ExistingFiles
+    return chosen_in(file_dialog(parent, translate("Attach", "Attach text files"), mode))

@@ -35,6 +35,7 @@ from app.ui.spoken_reply import SpokenReply
 from app.ui.status_bar import StatusBar
 from app.ui.tab_order import move_focus
 from app.ui.theme import Theme
+from app.ui.transcript_room import column_in
 from app.ui.transcript_view import TranscriptView
 from app.ui.watched_area import WatchedArea
 from app.ui.window_keys import actions_of, show_keys
@@ -110,6 +111,7 @@ class MainWindow(Intentions):
         self._foot.addWidget(self.notices)
         self._foot.addWidget(self.composer)
         column.addLayout(self._foot)
+        center.setFocusProxy(self.composer)
         return center
 
     def _connect_parts(self) -> None:
@@ -325,7 +327,7 @@ class MainWindow(Intentions):
         self.show_settings(self._settings)
         show_again()
         for notice in notices:
-            self.show_notice(notice)
+            self.show_notice(notice.retell() if notice.retell else notice)
         self.settings_panel.restore_place(place)
         # Once the new parts have their sizes.
         QTimer.singleShot(0, self.transcript, lambda: return_to(self.transcript, reading))
@@ -380,7 +382,7 @@ class MainWindow(Intentions):
         self._share.set_folded(folded)
         self.composer.set_narrow(folded)
         self.empty.set_columns(1 if folded else metrics.suggestion_columns)
-        side = metrics.gap_m if folded else metrics.gap_xl
+        side, _ = column_in(width, metrics, folded=folded)
         self._foot.setContentsMargins(side, metrics.gap_s, side, metrics.gap_l)
 
     def changeEvent(self, event: QEvent) -> None:

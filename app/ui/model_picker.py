@@ -115,8 +115,8 @@ class ModelPicker(QWidget):
         if self._asks is not None:
             self._asks.emit(self._offer_of)
 
-    def _state_of(self, choice: ModelChoice) -> str:
-        """Where it stands, in words that go on after its name."""
+    def _state_of(self, choice: ModelChoice, *, why: bool = True) -> str:
+        """Where it stands, in words that go on after its name; `why` it failed is a sentence."""
         percent = percent_text(choice.progress)
         absent = self.tr("not on disk")
         if choice.is_paused:
@@ -133,7 +133,8 @@ class ModelPicker(QWidget):
             ModelState.FAILED: self.tr("failed"),
         }
         text = words[choice.state]
-        return f"{text} · {choice.detail}" if choice.detail else text
+        says_more = choice.detail and (why or choice.state is not ModelState.FAILED)
+        return f"{text} · {choice.detail}" if says_more else text
 
     def open_menu(self) -> None:
         """Open the menu below the button."""
@@ -142,7 +143,7 @@ class ModelPicker(QWidget):
     def _fill_menu(self) -> None:
         self.menu.clear()
         for choice in self._choices:
-            words = f"{choice.label} · {self._state_of(choice)}"
+            words = f"{choice.label} · {self._state_of(choice, why=False)}"
             action = self.menu.addAction(without_mnemonic(words))
             if choice.model_id == self._active_id:
                 action.setIcon(self._theme.icon("check", "accent"))

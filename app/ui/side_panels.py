@@ -137,8 +137,12 @@ class SidePanels(QWidget):
         height, width = self.height(), self.width()
         self._overlaid = self.overlays
         room = QRect(0, 0, width, height)
+        focus = self.window().focusWidget()
         for key, side in self._sides.items():
             shown = self.is_shown(key)
+            if not shown and focus is not None and side.panel.isAncestorOf(focus):
+                # Else Qt would take the next in line, any text of the conversation.
+                self._middle.setFocus()
             side.panel.setVisible(shown)
             side.grip.setVisible(shown and not self.overlays)
             if not shown:

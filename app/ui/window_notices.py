@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from app.chat_view import Notice
+from app.chat_view import Notice, retold
 from app.language import translate
 
 KEPT_BACK_S = 6.0
 
 
+@retold
 def seed_notice(seed: int) -> Notice:
     """A reply's seed is the setting now."""
     text = translate(
@@ -18,6 +19,7 @@ def seed_notice(seed: int) -> Notice:
     return Notice("seed", text.format(seed=seed))
 
 
+@retold
 def kept_back_notice() -> Notice:
     """Enter was pressed while a reply runs."""
     text = translate(

@@ -34,11 +34,10 @@ class StepList(QWidget):
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._theme = theme
         metrics = theme.metrics
-        self._step_height = metrics.wizard_step_height
         self.setObjectName("wizardSteps")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
-        self.setFixedWidth(metrics.wizard_steps_width)
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(
             metrics.gap_l + metrics.gap_xs, metrics.gap_xl, metrics.gap_s, metrics.gap_xl
@@ -46,6 +45,8 @@ class StepList(QWidget):
         self._column.setSpacing(0)
         self._column.addStretch(1)
         self.labels: dict[WizardPage, QLabel] = {}
+        theme.changed.connect(self._fit)
+        self._fit()
 
     def show_steps(self, steps: Sequence[WizardPage], now: WizardPage) -> None:
         """List the steps."""
@@ -73,9 +74,16 @@ class StepList(QWidget):
         for place, step in enumerate(steps):
             line = label("", "step", self)
             line.setWordWrap(True)
-            line.setMinimumHeight(self._step_height)
             self._column.insertWidget(place, line)
             self.labels[step] = line
+        self._fit()
+
+    def _fit(self) -> None:
+        """Width and distances grow with the text; the smallest window has room for a page."""
+        metrics, zoomed = self._theme.metrics, self._theme.zoomed
+        self.setFixedWidth(min(zoomed(metrics.wizard_steps_width), metrics.wizard_min_width // 2))
+        for line in self.labels.values():
+            line.setMinimumHeight(zoomed(metrics.wizard_step_height))
 
 
 class WizardWindow(QWidget):
@@ -126,7 +134,7 @@ class WizardWindow(QWidget):
         self.download.demo_requested.connect(self._on_demo_requested)
         theme.dress(self)
         self.setMinimumSize(metrics.wizard_min_width, metrics.wizard_min_height)
-        self.resize(metrics.wizard_width, metrics.wizard_height)
+        self.resize(theme.zoomed(metrics.wizard_width), theme.zoomed(metrics.wizard_height))
 
     def _place_parts(self) -> None:
         metrics = self._theme.metrics

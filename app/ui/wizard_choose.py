@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.ui.controls import TextButton, set_role
+from app.ui.file_dialogs import file_dialog
 from app.ui.theme import Theme
 from app.ui.wizard_parts import WizardPageArea, discard, set_text, wrapped
 from app.wizard_view import ModelOption
@@ -118,11 +119,8 @@ class OptionCard(QFrame):
         )
 
     def _ask(self, mode: QFileDialog.FileMode, title: str, name_filter: str) -> None:
-        dialog = QFileDialog(self, title)
+        dialog = file_dialog(self, title, mode, name_filter=name_filter)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.setFileMode(mode)
-        if name_filter:
-            dialog.setNameFilter(name_filter)
         dialog.fileSelected.connect(self.path_chosen)
         dialog.open()
 

@@ -228,6 +228,10 @@
         <translation>共 {needed} 个 token，而模型一次只能看到 {limit} 个。请移出一部分，或设置更长的上下文。</translation>
     </message>
     <message>
+        <source>This is {needed} tokens, and this model can see {limit} at once, not more. Take something out, or choose another model.</source>
+        <translation>共 {needed} 个 token，而此模型一次最多只能看到 {limit} 个。请移出一部分，或选择其他模型。</translation>
+    </message>
+    <message>
         <source>With the chat so far this is {needed} tokens, and the model can see {limit} at once. You can leave out the oldest exchanges once it is sent.</source>
         <translation>连同此前的对话共 {needed} 个 token，而模型一次只能看到 {limit} 个。发送后可以略去最早的问答。</translation>
     </message>
@@ -1048,6 +1052,17 @@
     <message>
         <source>Copied</source>
         <translation>已复制</translation>
+    </message>
+</context>
+<context>
+    <name>Files</name>
+    <message>
+        <source>Look in:</source>
+        <translation>查找范围：</translation>
+    </message>
+    <message>
+        <source>Files of type:</source>
+        <translation>文件类型：</translation>
     </message>
 </context>
 <context>

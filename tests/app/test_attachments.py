@@ -22,6 +22,7 @@ from app.attached_file import (
 from app.attachments import MAX_FILES, MAX_INLINE_CHARS, MAX_QUESTION_CHARS, Attachments
 from app.chat_view import Attached, Attachment
 from app.engine_events import ModelLoaded, ModelUnloaded
+from app.error_text import CHOOSE_MODEL
 from app.token_counting import count_text
 from engine.api import ChatMessage, GenerationControl, Role
 from engine.errors import BadModelFile
@@ -370,6 +371,17 @@ def test_a_long_text_waits_for_a_model_that_counts_it(tmp_path):
     desk.attachments.tick()
     assert "100,031 tokens" in desk.view.attached.note
     assert not desk.view.attached.can_send
+
+
+def test_a_model_that_cannot_see_more_is_not_offered_a_longer_context(desk, attachments):
+    """The demo model sees 2,048 tokens at most; to set 40,000 changed nothing."""
+    desk.models.reload()
+    least = replace(scripted_info(), capacity_tokens=2_048)
+    desk.models.on_worker_event(ModelLoaded(desk.engine.loads[-1][0].load_id, least))
+    attachments.on_pasted("word " * 20_000)
+    assert "choose another model" in desk.view.attached.note
+    attachments.on_held_back()
+    assert desk.view.notices["attach"].actions == (CHOOSE_MODEL,)
 
 
 def test_a_longer_context_lets_the_question_go(desk, attachments):

@@ -15,16 +15,20 @@ from app.engine_events import (
     ModelLoaded,
     ModelUnloaded,
 )
+from app.error_text import CHOOSE_MODEL, DOWNLOAD_AGAIN
+from app.language import CHINESE, ENGLISH, Language
+from app.model_notices import load_failed
 from app.model_records import (
     LoadMarker,
     ModelRecord,
     ModelsOnDisk,
 )
 from app.notice_actions import AppActions, ChatActions, NoticeActions
+from app.paths import resource_dir
 from app.settings import Settings, with_value
 from app.settings_file import Profile, load_profile
 from engine.api import Capability, LoadProgress
-from engine.errors import DeviceLost, LoadCancelled, NotEnoughMemory
+from engine.errors import BadModelFile, DeviceLost, LoadCancelled, NotEnoughMemory
 from engine.scripted_engine import scripted_info
 from tests.app.fakes import Desk
 
@@ -135,6 +139,32 @@ def test_a_failed_load_is_told_in_words_and_can_be_tried_again(desk, error, stat
     desk.models.select("m1")
     assert len(desk.engine.loads) == 2
     assert "model" not in desk.view.notices, "an old error does not stay beside a new try"
+
+
+def test_why_a_load_failed_is_told_anew_in_another_language(desk, qapp):
+    desk.models.load_at_start()
+    error = BadModelFile("/models/m1/config.json", "broken")
+    desk.models.on_worker_event(LoadFailed(desk.engine.loads[-1][0].load_id, error))
+    in_english = desk.view.models["m1"].detail
+    language = Language(resource_dir() / "translations")
+    language.use(CHINESE)
+    try:
+        desk.models.show_again()
+        detail, told = desk.view.models["m1"].detail, desk.view.notices["model"].retell().text
+        assert "损坏" in detail
+        assert told == detail
+    finally:
+        language.use(ENGLISH)
+    desk.models.show_again()
+    assert desk.view.models["m1"].detail == in_english == desk.view.notices["model"].text
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_a_model_of_the_user_is_not_offered_as_a_download(tmp_path, own):
+    record = ModelRecord("m1", "Mine", tmp_path, in_catalog=not own, is_added=own)
+    words = load_failed(BadModelFile(str(tmp_path / "config.json"), "broken"), record)
+    assert (DOWNLOAD_AGAIN in words.actions) is not own
+    assert CHOOSE_MODEL in words.actions
 
 
 def test_freeing_memory_unloads_and_the_next_question_loads_again(desk):

@@ -22,9 +22,12 @@ from PySide6.QtWidgets import (
 
 import app.chat_view as contract
 from app.chat_view import ChatView, ModelChoice, ModelState, Notice, Status
+from app.language import CHINESE, ENGLISH, Language
 from app.settings import WindowState
 from app.ui.main_window import MainWindow
+from app.ui.window_notices import seed_notice
 from tests.gui import scenes
+from tests.gui.conftest import RESOURCES
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -265,6 +268,29 @@ def test_a_model_of_the_user_is_removed_by_the_menu_and_a_missing_one_is_named(w
     assert told.args == ["a"]
 
 
+def test_why_a_model_failed_stands_beside_its_name_and_does_not_widen_the_menu(window):
+    why = "A model file is damaged, or is not what its name says: /home/me/broken/config.json."
+    window.show_models([ModelChoice("b", "broken", ModelState.FAILED, detail=why)], "b")
+    picker = window.header.picker
+    picker._fill_menu()
+    assert picker.detail_text == f"broken failed · {why}"
+    assert picker.menu.actions()[0].text() == "broken · failed"
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("width", [700, 1440])
+def test_a_closed_panel_hands_the_keyboard_to_the_question(window, side, width):
+    """Qt would give it to the next in line: a cursor blinked in the text of an old question."""
+    window.resize(width, 800)
+    scenes.scene_done(window)
+    window.activateWindow()
+    window.panels.open(side)
+    panel = window.chats if side == "left" else window.settings_panel
+    (panel.search if side == "left" else panel.rows["seed"].input).setFocus()
+    window.panels.toggle(side)
+    assert window.focusWidget() is window.composer.edit
+
+
 def test_a_notice_is_replaced_by_key_acted_on_and_taken_away(window, qtbot):
     window.show_notice(Notice("gpu", "First", "error", (("restart", "Restart"),)))
     window.show_notice(Notice("gpu", "Second", "error", (("restart", "Restart"),)))
@@ -357,3 +383,32 @@ def test_at_200_percent_pictures_are_twice_as_large_and_sharp(tmp_path):
     )
     image = QImage(str(tmp_path / "done-light-200.png"))
     assert (image.width(), image.height()) == (1_800, 1_120)
+
+
+def test_a_sentence_above_the_composer_follows_the_language_that_is_chosen(window):
+    language = Language(RESOURCES / "translations")
+    window.show_notice(seed_notice(7))
+    language.use(CHINESE)
+    try:
+        window.speak_anew(lambda: None)
+        [notice] = window.notices.notices
+        assert "种子" in notice.text
+    finally:
+        language.use(ENGLISH)
+    window.speak_anew(lambda: None)
+    assert [each.text for each in window.notices.notices] == [seed_notice(7).text]
+
+
+@pytest.mark.parametrize("width", [480, 1440, 2500])
+def test_the_composer_is_as_wide_as_the_exchanges_above_it(window, width):
+    """In a very wide window it ran from edge to edge below a column of 1,400 pixels."""
+    window.resize(width, 900)
+    window.panels.restore("left", 0, collapsed=True)
+    scenes.scene_done(window)
+    scenes.settle(window)
+    exchange = window.transcript.exchange_widget("e1")
+    places = [
+        (widget.mapToGlobal(widget.rect().topLeft()).x(), widget.width())
+        for widget in (exchange, window.composer)
+    ]
+    assert places[0] == places[1]

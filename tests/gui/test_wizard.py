@@ -363,3 +363,18 @@ def test_screenshots_of_every_page_and_failure_are_written(qtbot: QtBot, tmp_pat
     written = wizard_screenshots(tmp_path)
     assert len({path.name for path in written}) == len(written) >= 2 * (7 + len(FAILURES))
     assert all(path.stat().st_size > 1000 for path in written)
+
+
+def test_window_and_steps_grow_with_large_text(qtbot: QtBot) -> None:
+    theme = Theme(resource_dir())
+    theme.set_look("light", 28)
+    wizard = WizardWindow(theme)
+    qtbot.addWidget(wizard)
+    wizard.show_page(WizardPage.CHECK, STEPS)
+    wizard.show()
+    settle()
+    assert wizard.width() > theme.metrics.wizard_width * 3 // 2
+    for line in wizard.steps.labels.values():
+        words = line.fontMetrics().height()
+        assert line.height() > words * 4 // 3, f"no space around {line.text()!r}"
+    wizard.close_window()

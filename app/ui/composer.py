@@ -338,6 +338,10 @@ class Composer(QFrame):
         """Show the files that go with the question."""
         self.attachments.show_attachments(attached)
         self._update_send()
+        # Now, not with the next events: a frame in between had the note over the question.
+        for widget in (self, self.parentWidget()):
+            if widget is not None and (layout := widget.layout()) is not None:
+                layout.activate()
 
     def insert_text(self, text: str) -> None:
         """Write where the cursor stands, and let the keyboard go on there."""

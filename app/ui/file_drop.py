@@ -16,6 +16,7 @@ class FileDrop(QObject):
     def __init__(self, window: Intentions, composer: Composer) -> None:
         super().__init__(composer)
         self._window = window
+        self._composer = composer
         composer.attach_chosen.connect(self._on_attach)
         window.setAcceptDrops(True)
         window.installEventFilter(self)
@@ -30,11 +31,16 @@ class FileDrop(QObject):
             files = files_of(event.mimeData())
             if files:
                 event.acceptProposedAction()
-                self._window.files_dropped.emit(files)
+                self._hand_over(files)
                 return True
         return super().eventFilter(watched, event)
 
     def _on_attach(self) -> None:
         files = ask_what_to_attach(self._window)
         if files:
-            self._window.files_dropped.emit(files)
+            self._hand_over(files)
+
+    def _hand_over(self, files: list[str]) -> None:
+        """Pass them on; what comes next is the question that they belong to."""
+        self._window.files_dropped.emit(files)
+        self._composer.setFocus()

@@ -831,27 +831,27 @@
     </message>
     <message>
         <source>The model does not take this conversation as it is. Your question is kept; change it, or choose another model.</source>
-        <translation>模型无法接受这样的对话。你的问题已保留；请修改它，或选择其他模型。</translation>
+        <translation>模型无法接受这样的对话。您的问题已保留；请修改它，或选择其他模型。</translation>
     </message>
     <message>
         <source>The setting {field} cannot be {value} with this model: expected {expected}. Your question is kept; correct the setting and try again.</source>
-        <translation>对于此模型，设置“{field}”不能为 {value}，应为{expected}。你的问题已保留；请更正设置后重试。</translation>
+        <translation>对于此模型，设置“{field}”不能为 {value}，应为{expected}。您的问题已保留；请更正设置后重试。</translation>
     </message>
     <message>
         <source>A model file cannot be read: {path} ({reason}). Your chats are untouched; make it readable and try again, or choose another model.</source>
-        <translation>无法读取模型文件：{path}（{reason}）。你的对话不受影响；请让它可以读取后重试，或选择其他模型。</translation>
+        <translation>无法读取模型文件：{path}（{reason}）。您的对话不受影响；请让它可以读取后重试，或选择其他模型。</translation>
     </message>
     <message>
         <source>A model file is damaged, or is not what its name says: {path}. Your chats are untouched; download the model again or choose another one.</source>
-        <translation>模型文件已损坏，或与其名称不符：{path}。你的对话不受影响；请重新下载模型或选择其他模型。</translation>
+        <translation>模型文件已损坏，或与其名称不符：{path}。您的对话不受影响；请重新下载模型或选择其他模型。</translation>
     </message>
     <message>
         <source>{path} is missing, and the model needs it. Your chats are untouched; put the file back, download the model again, or choose another one.</source>
-        <translation>缺少模型所需的 {path}。你的对话不受影响；请放回该文件、重新下载模型，或选择其他模型。</translation>
+        <translation>缺少模型所需的 {path}。您的对话不受影响；请放回该文件、重新下载模型，或选择其他模型。</translation>
     </message>
     <message>
         <source>This model cannot be used. {reason} Your chats are untouched; choose another model.</source>
-        <translation>无法使用此模型。{reason}你的对话不受影响；请选择其他模型。</translation>
+        <translation>无法使用此模型。{reason}您的对话不受影响；请选择其他模型。</translation>
     </message>
     <message>
         <source>The model computed a value that is not a number, so the reply was ended instead of going on wrongly. What had arrived is kept; try again.</source>

@@ -79,10 +79,25 @@ def test_a_link_or_text_is_no_file(window, dropped):
 
 def test_the_button_asks_for_files(window, dropped, monkeypatch, qtbot):
     monkeypatch.setattr(file_drop, "ask_what_to_attach", lambda parent: ["/tmp/a.txt"])
+    window.activateWindow()
+    window.chats.search.setFocus()
     qtbot.mouseClick(window.composer.attach, Qt.MouseButton.LeftButton)
+    assert window.focusWidget() is window.composer.edit, "the next key would press nothing else"
     monkeypatch.setattr(file_drop, "ask_what_to_attach", lambda parent: [])
     qtbot.mouseClick(window.composer.attach, Qt.MouseButton.LeftButton)
     assert dropped == [["/tmp/a.txt"]]
+
+
+def test_a_note_on_the_files_never_lies_over_the_question_not_even_for_a_frame(window):
+    file = Attachment("Pasted text", 479_652, 1_000_000)
+    window.show_attachments(Attached((file,)))
+    scenes.settle(window)
+    note = "This is 479,652 tokens, and the model can see 2,048 at once. Take something out."
+    window.show_attachments(Attached((file,), note, can_send=False))
+    composer = window.composer
+    assert composer.attachments.note.isVisible()
+    assert composer.attachments.geometry().bottom() < composer.edit.geometry().top()
+    assert composer.edit.geometry().bottom() < composer.height()
 
 
 def test_chips_show_name_and_tokens_above_the_question(window, qtbot):

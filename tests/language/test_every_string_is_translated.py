@@ -212,3 +212,13 @@ def test_a_planted_sentence_is_found(planted: str, tmp_path: Path) -> None:
     module = tmp_path / "planted.py"
     module.write_text(f"def show(window):\n    {planted}\n", encoding="utf-8")
     assert list(unwrapped(module))
+
+
+def test_chinese_speaks_to_the_user_in_one_way():
+    """Some failures said 你, all else 您; what a model is asked is no sentence of the program."""
+    familiar = [
+        text
+        for message in ET.parse(TABLES[0]).iter("message")
+        if "你" in (text := message.findtext("translation") or "") and not text.startswith("“")
+    ]
+    assert familiar == []

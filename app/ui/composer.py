@@ -172,7 +172,6 @@ class Composer(QFrame):
         self.setObjectName("composer")
         self.edit = ComposerEdit(self)
         self.edit.setAccessibleName(self.tr("Question"))
-        self.set_narrow(False)
         self.edit.send_pressed.connect(self.submit)
         self.edit.long_text_pasted.connect(self.long_text_pasted)
         self.edit.paste_undone.connect(self.paste_undone)
@@ -237,6 +236,7 @@ class Composer(QFrame):
     def _stack(self) -> None:
         """Put the controls below the field where they would take more than half of its width."""
         below = self.width() < 2 * self._side.sizeHint().width()
+        self._show_hint(controls_below=below)
         way = QBoxLayout.Direction.TopToBottom if below else QBoxLayout.Direction.LeftToRight
         if way is self._row.direction():
             return
@@ -254,13 +254,14 @@ class Composer(QFrame):
         """What is written."""
         return self.edit.toPlainText()
 
-    def set_narrow(self, narrow: bool) -> None:
-        """A narrow window has no room for the whole hint."""
-        self.edit.setPlaceholderText(
-            self.tr("Ask anything")
-            if narrow
-            else self.tr("Ask anything. Enter sends, Shift+Enter breaks the line.")
-        )
+    def _show_hint(self, *, controls_below: bool) -> None:
+        """All of the hint where it has room on the one line that there is."""
+        metrics = self._theme.metrics
+        whole = self.tr("Ask anything. Enter sends, Shift+Enter breaks the line.")
+        beside = 0 if controls_below else self._side.sizeHint().width() + metrics.gap_m
+        room = self.width() - beside - 2 * (metrics.gap_m + metrics.gap_s)
+        fits = QFontMetricsF(self._theme.font("text")).horizontalAdvance(whole) <= room
+        self.edit.setPlaceholderText(whole if fits else self.tr("Ask anything"))
 
     def set_text(self, text: str) -> None:
         """Put a text in, such as a draft; it is not told as a changed draft."""

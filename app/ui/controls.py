@@ -148,7 +148,9 @@ class ElidedLabel(QLabel):
         self._short = ""
 
     def set_full_text(self, text: str, short: str = "") -> None:
-        """Set the text; `short` stands in where it does not fit. The tooltip then has all of it."""
+        """Set the text; `short` stands in where it does not fit, and nothing where that
+        does not either. The tooltip then has all of it.
+        """
         self._full = text
         self._short = short
         self.setAccessibleName(text)
@@ -181,10 +183,12 @@ class ElidedLabel(QLabel):
 
     def _elide(self) -> None:
         room = max(0, self.width())
-        fits = not self._short or self.fontMetrics().horizontalAdvance(self._full) <= room
-        shown = self.fontMetrics().elidedText(
-            self._full if fits else self._short, Qt.TextElideMode.ElideRight, room
-        )
+        metrics = self.fontMetrics()
+        text = self._full
+        if self._short and metrics.horizontalAdvance(text) > room:
+            # Less than the short form says nothing: "for…", "0.…".
+            text = self._short if metrics.horizontalAdvance(self._short) <= room else ""
+        shown = metrics.elidedText(text, Qt.TextElideMode.ElideRight, room)
         self.setText(shown)
         self.setToolTip(plain_tooltip(self._full) if shown != self._full else "")
         self.updateGeometry()

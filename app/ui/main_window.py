@@ -380,7 +380,6 @@ class MainWindow(Intentions):
         metrics = self.theme.metrics
         folded = width < metrics.fold_below
         self._share.set_folded(folded)
-        self.composer.set_narrow(folded)
         self.empty.set_columns(1 if folded else metrics.suggestion_columns)
         side, _ = column_in(width, metrics, folded=folded)
         self._foot.setContentsMargins(side, metrics.gap_s, side, metrics.gap_l)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from PySide6.QtGui import QFontMetricsF
 from PySide6.QtWidgets import QStyleOptionButton
 
 from app.conversation import Conversation, ConversationSummary
 from app.settings import field_of, with_value
+from app.ui.controls import ElidedLabel
 from app.ui.conversation_row import SNIPPET_ROLE
 from engine.api import Channel
 from tests.gui import scenes
@@ -208,3 +210,26 @@ def test_a_seed_is_seen_whole(window):
         assert field.text() == text
         assert field.fontMetrics().horizontalAdvance(text) < field.width()
         assert sees(window.settings_panel, field)
+
+
+@pytest.mark.parametrize("size", [11, 15, 18, 22, 28])
+@pytest.mark.parametrize("width", [400, 600, 900, 1200, 1300, 1440])
+def test_the_hint_of_the_question_is_whole_on_its_line(window, size, width):
+    """Its second line was cut through the middle."""
+    window.resize(width, 700)
+    zoom(window, size)
+    edit = window.composer.edit
+    room = edit.viewport().width() - 2 * edit.document().documentMargin()
+    metrics = QFontMetricsF(window.theme.font("text"))
+    assert metrics.horizontalAdvance(edit.placeholderText()) <= room
+
+
+@pytest.mark.parametrize("width", range(0, 200, 10))
+def test_a_counter_is_whole_in_one_of_its_forms_or_not_there(qtbot, theme, width):
+    counter = ElidedLabel("quiet")
+    qtbot.addWidget(counter)
+    theme.dress(counter)
+    counter.set_full_text("for 12 s, 310 tokens", "for 12 s")
+    counter.resize(width, 20)
+    counter.show()
+    assert counter.text() in ("for 12 s, 310 tokens", "for 12 s", "")

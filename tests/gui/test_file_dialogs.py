@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from PySide6.QtWidgets import QFileDialog
+from PySide6.QtCore import QPoint
+from PySide6.QtWidgets import QComboBox, QFileDialog, QListView, QTreeView
 
 from app.chat_view import ExportFormat
 from app.language import CHINESE, ENGLISH, Language
 from app.paths import resource_dir
+from app.settings import with_value
 from app.ui import file_dialogs
 from app.ui.chat_dialogs import ask_what_to_import, ask_where_to_export
 from app.ui.file_dialogs import documents_folder, file_dialog
@@ -69,3 +71,27 @@ def test_qts_own_dialog_speaks_chinese_throughout(window, qtbot):
             assert not dialog.labelText(kind).isascii()
     finally:
         language.use(ENGLISH)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_files_can_be_read_in_qts_own_dialog_in_both_colours(window, qtbot, scheme):
+    """In the dark the names stood almost white on the white of the system."""
+    window.show_settings(with_value(window.settings, "theme", scheme))
+    dialog = file_dialog(window, "Open", QFileDialog.FileMode.ExistingFile)
+    qtbot.addWidget(dialog)
+    dialog.setOption(QFileDialog.Option.DontUseNativeDialog)
+    dialog.show()
+    qtbot.waitExposed(dialog)
+    surface = window.theme.color("surface")
+    for kind in (QTreeView, QListView):
+        for view in dialog.findChildren(kind):
+            if view.isVisible():
+                picture = view.viewport().grab().toImage()
+                corner = picture.pixelColor(picture.width() - 3, picture.height() - 3)
+                assert corner.name() == surface.name(), view.objectName()
+    boxes = [box for box in dialog.findChildren(QComboBox) if box.isVisible()]
+    assert boxes
+    for box in boxes:
+        picture = box.grab().toImage()
+        place = QPoint(picture.width() * 2 // 3, picture.height() - 5)
+        assert picture.pixelColor(place).name() == surface.name(), box.objectName()

@@ -383,8 +383,13 @@ class ConversationList(QWidget):
 
     def _on_more(self) -> None:
         menu = self.menu_of_all()
-        menu.exec(self.more.mapToGlobal(self.more.rect().topLeft()))
+        menu.exec(self.place_for(menu))
         menu.deleteLater()
+
+    def place_for(self, menu: QMenu) -> QPoint:
+        """Above the button, which stands at the lower edge of the window."""
+        above = self.more.rect().topLeft() - QPoint(0, menu.sizeHint().height())
+        return self.more.mapToGlobal(above)
 
     def _on_theme(self) -> None:
         self.list.doItemsLayout()

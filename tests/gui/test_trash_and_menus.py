@@ -274,3 +274,10 @@ def test_the_menus_are_menus_of_the_list_panel(window):
     scenes.scene_done(window)
     assert isinstance(window.chats.menu_of_all(), QMenu)
     assert entries(window.chats.menu_of_all()) == ["Import chats…", "Export all chats"]
+
+
+def test_the_menu_of_all_chats_opens_above_its_button(window):
+    """It lay over the button and hung out of the window."""
+    menu, more = window.chats.menu_of_all(), window.chats.more
+    bottom = window.chats.place_for(menu).y() + menu.sizeHint().height()
+    assert bottom == more.mapToGlobal(more.rect().topLeft()).y()

@@ -128,7 +128,7 @@ class ContextRoom:
             text = translate(
                 "Chat",
                 "The question alone is longer than the {limit} tokens that the model can see. It "
-                "is kept; shorten it, or set a longer context.",
+                "is kept; shorten it, or set a longer context if the model allows it.",
             ).format(limit=f"{need.limit_tokens:,}")
             self._view.show_notice(Notice("reply", text, "warn"))
             return

@@ -152,7 +152,7 @@ def _prompt_too_long(error: errors.PromptTooLong) -> ErrorText:
             "Errors",
             "This chat has {tokens:,} tokens, and the model can see {limit:,} at once. "
             "Your question is kept; leave out the oldest exchanges, or set a longer "
-            "context.",
+            "context if the model allows it.",
         ).format(tokens=error.tokens, limit=error.limit),
         (LEAVE_OUT,),
     )

@@ -62,7 +62,9 @@ class ExchangeEdits:
         refusal = ""
         if not has_room(reply, 0 if info is None else info.capacity_tokens):
             refusal = translate(
-                "Chat", "The context is full, so this reply cannot go on. Set a longer context."
+                "Chat",
+                "The context is full, so this reply cannot go on. Set a longer context if the "
+                "model allows it.",
             )
         elif info is not None and Capability.CONTINUE_REPLY not in info.capabilities:
             refusal = translate(

@@ -82,7 +82,7 @@ class ReplyWatch:
             text = translate(
                 "Chat",
                 "The context is full, so the reply breaks off here and cannot go on. Leave out the "
-                "oldest exchanges and ask again, or set a longer context.",
+                "oldest exchanges and ask again, or set a longer context if the model allows it.",
             )
         elif used < NEARLY_FULL * capacity_tokens:
             self._told.discard(chat.conversation_id)

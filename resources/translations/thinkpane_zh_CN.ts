@@ -282,8 +282,8 @@
         <translation>正在等待 {model}</translation>
     </message>
     <message>
-        <source>The question alone is longer than the {limit} tokens that the model can see. It is kept; shorten it, or set a longer context.</source>
-        <translation>仅这个问题就超过了模型能看到的 {limit} 个 token。问题已保留；请缩短它，或设置更长的上下文。</translation>
+        <source>The question alone is longer than the {limit} tokens that the model can see. It is kept; shorten it, or set a longer context if the model allows it.</source>
+        <translation>仅这个问题就超过了模型能看到的 {limit} 个 token。问题已保留；请缩短它，或在模型允许时设置更长的上下文。</translation>
     </message>
     <message>
         <source>The oldest exchange is left out. It stays in this chat.</source>
@@ -298,8 +298,8 @@
         <translation>此对话已不存在。</translation>
     </message>
     <message>
-        <source>The context is full, so this reply cannot go on. Set a longer context.</source>
-        <translation>上下文已满，此回复无法继续。请设置更长的上下文。</translation>
+        <source>The context is full, so this reply cannot go on. Set a longer context if the model allows it.</source>
+        <translation>上下文已满，此回复无法继续。如果模型允许，请设置更长的上下文。</translation>
     </message>
     <message>
         <source>This model cannot continue a reply. Ask for a new one instead.</source>
@@ -322,8 +322,8 @@
         <translation>模型刚才在重复自己。</translation>
     </message>
     <message>
-        <source>The context is full, so the reply breaks off here and cannot go on. Leave out the oldest exchanges and ask again, or set a longer context.</source>
-        <translation>上下文已满，回复在此中断，无法继续。请略去最早的问答后重新提问，或设置更长的上下文。</translation>
+        <source>The context is full, so the reply breaks off here and cannot go on. Leave out the oldest exchanges and ask again, or set a longer context if the model allows it.</source>
+        <translation>上下文已满，回复在此中断，无法继续。请略去最早的问答后重新提问，或在模型允许时设置更长的上下文。</translation>
     </message>
     <message>
         <source>This chat fills {percent} of what the model can see. When it is full, a reply breaks off, and for a new question the oldest exchanges must be left out.</source>
@@ -806,8 +806,8 @@
 <context>
     <name>Errors</name>
     <message>
-        <source>This chat has {tokens:,} tokens, and the model can see {limit:,} at once. Your question is kept; leave out the oldest exchanges, or set a longer context.</source>
-        <translation>此对话有 {tokens:,} 个 token，而模型一次只能看到 {limit:,} 个。您的问题已保留；请略去最早的问答，或设置更长的上下文。</translation>
+        <source>This chat has {tokens:,} tokens, and the model can see {limit:,} at once. Your question is kept; leave out the oldest exchanges, or set a longer context if the model allows it.</source>
+        <translation>此对话有 {tokens:,} 个 token，而模型一次只能看到 {limit:,} 个。您的问题已保留；请略去最早的问答，或在模型允许时设置更长的上下文。</translation>
     </message>
     <message>
         <source>The model needs {needed} on {device}, and {free} are free. Nothing was lost; close other programs that use this memory, or set a shorter context.</source>

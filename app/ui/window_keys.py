@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from PySide6.QtCore import QObject, QTimer
 from PySide6.QtWidgets import QToolTip
 
 from app.settings import Settings, field_of, with_value
@@ -14,8 +15,39 @@ if TYPE_CHECKING:
     from app.ui.main_window import MainWindow
 
 
+class ZoomKeys(QObject):
+    """The size of the text, by key. Presses that pile up while the window is dressed anew, as of a
+    key that is held down, are taken together.
+    """
+
+    def __init__(self, window: MainWindow) -> None:
+        super().__init__(window)
+        self._window = window
+        self._wanted: int | None = None
+        self._turn = QTimer(self, singleShot=True, interval=0)
+        self._turn.timeout.connect(self._on_turn)
+
+    def step(self, by: int) -> None:
+        """Ask for a size that many pixels larger or smaller."""
+        current = self._window.settings.font_size if self._wanted is None else self._wanted
+        self.set(current + by)
+
+    def set(self, font_size: int) -> None:
+        """Ask for this size, or the nearest that there is."""
+        field = field_of("font_size")
+        self._wanted = int(max(field.low, min(field.high, font_size)))
+        self._turn.start()
+
+    def _on_turn(self) -> None:
+        font_size, self._wanted = self._wanted, None
+        if font_size != self._window.settings.font_size:
+            settings = with_value(self._window.settings, "font_size", font_size)
+            self._window.change_settings(settings)
+
+
 def actions_of(window: MainWindow) -> dict[str, Callable[[], object]]:
     """By the names of `shortcuts.KEYS`; the window's parts may be made anew meanwhile."""
+    zoom = ZoomKeys(window)
     return {
         "new_chat": lambda: window.chats.new_chat_requested.emit(),
         "temporary_chat": lambda: window.chats.temporary_chat_requested.emit(),
@@ -33,9 +65,9 @@ def actions_of(window: MainWindow) -> dict[str, Callable[[], object]]:
         "list": lambda: window.panels.toggle("left"),
         "settings": lambda: window.panels.toggle("right"),
         "find_setting": lambda: _find_setting(window),
-        "zoom_in": lambda: _zoom(window, window.settings.font_size + 1),
-        "zoom_out": lambda: _zoom(window, window.settings.font_size - 1),
-        "zoom_reset": lambda: _zoom(window, Settings().font_size),
+        "zoom_in": lambda: zoom.step(1),
+        "zoom_out": lambda: zoom.step(-1),
+        "zoom_reset": lambda: zoom.set(Settings().font_size),
         "explain": lambda: _explain(window),
         "keys": lambda: show_keys(window),
     }
@@ -82,9 +114,3 @@ def _explain(window: MainWindow) -> None:
     if widget is not None and widget.toolTip():
         place = widget.mapToGlobal(widget.rect().bottomLeft())
         QToolTip.showText(place, widget.toolTip(), widget)
-
-
-def _zoom(window: MainWindow, font_size: int) -> None:
-    field = field_of("font_size")
-    if field.low <= font_size <= field.high:
-        window.change_settings(with_value(window.settings, "font_size", font_size))

@@ -6,7 +6,7 @@ import ast
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel, QToolTip
@@ -84,20 +84,38 @@ def test_f1_lists_every_key_with_its_meaning(in_use, qtbot):
 @pytest.mark.parametrize(
     ("keys", "size"), [("Ctrl++", 16), ("Ctrl+=", 16), ("Ctrl+-", 14), ("Ctrl+0", 15)]
 )
-def test_zoom_is_the_font_size(in_use, keys, size):
+def test_zoom_is_the_font_size(in_use, qtbot, keys, size):
     if keys == "Ctrl+0":
         in_use.show_settings(with_value(Settings(), "font_size", 24))
     told = []
     in_use.settings_changed.connect(told.append)
     press(in_use, keys)
+    qtbot.waitUntil(lambda: bool(told), timeout=30_000)
     assert told[-1].font_size == size
     assert in_use.theme.px("text") == size
 
 
+def test_zoom_keys_that_pile_up_dress_the_window_once(in_use, qtbot):
+    dressed = []
+    in_use.theme.changed.connect(lambda: dressed.append(in_use.settings.font_size))
+    for keys in ("Ctrl++", "Ctrl++", "Ctrl++", "Ctrl+-", "Ctrl++"):
+        press(in_use, keys)
+    qtbot.waitUntil(lambda: bool(dressed), timeout=30_000)
+    press(in_use, "Ctrl+0")
+    qtbot.waitUntil(lambda: len(dressed) == 2, timeout=30_000)
+    assert dressed == [18, 15]
+
+
 @pytest.mark.parametrize(("keys", "size"), [("Ctrl++", 28), ("Ctrl+-", 11)])
-def test_zoom_ends_at_the_ends_of_the_setting(in_use, keys, size):
+def test_zoom_ends_at_the_ends_of_the_setting(in_use, qtbot, keys, size):
     in_use.show_settings(with_value(Settings(), "font_size", size))
+    told = []
+    in_use.settings_changed.connect(told.append)
     press(in_use, keys)
+    later = []
+    QTimer.singleShot(0, lambda: later.append(True))  # after the turn of the key
+    qtbot.waitUntil(lambda: bool(later), timeout=30_000)
+    assert told == []
     assert in_use.settings.font_size == size
 
 

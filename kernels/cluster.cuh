@@ -61,19 +61,27 @@ __device__ __forceinline__ void cluster_wait() {
 #endif
 }
 
+#ifndef KERNEL_EMULATION
+// Where `place` of this block lies in block `rank`, as an address that st.async takes.
+__device__ __forceinline__ unsigned address_in_block(const void* place, int rank) {
+    unsigned address;
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
+                 : "=r"(address)
+                 : "r"(static_cast<unsigned>(__cvta_generic_to_shared(place))), "r"(rank));
+    return address;
+}
+#endif
+
 // Stores to where `place` of this block lies in block `rank`, and counts the bytes there.
 __device__ __forceinline__ void send(float* place, Arrivals& arrivals, int rank, float value) {
 #ifdef KERNEL_EMULATION
     *static_cast<float*>(emulation::place_in_block(place, rank)) = value;
     emulation::count_arrival(emulation::place_in_block(&arrivals, rank), sizeof value);
 #else
-    const unsigned own = static_cast<unsigned>(__cvta_generic_to_shared(place));
-    const unsigned counter = static_cast<unsigned>(__cvta_generic_to_shared(&arrivals));
     asm volatile(
-        "{ .reg .u32 there, count; mapa.shared::cluster.u32 there, %0, %2;"
-        "mapa.shared::cluster.u32 count, %1, %2;"
-        "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.f32 [there], %3, [count]; }" ::
-            "r"(own), "r"(counter), "r"(rank), "f"(value)
+        "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.f32 [%0], %2, [%1];" ::"r"(
+            address_in_block(place, rank)),
+        "r"(address_in_block(&arrivals, rank)), "f"(value)
         : "memory");
 #endif
 }
@@ -84,14 +92,11 @@ __device__ __forceinline__ void send_4(float* place, Arrivals& arrivals, int ran
     *static_cast<float4*>(emulation::place_in_block(place, rank)) = value;
     emulation::count_arrival(emulation::place_in_block(&arrivals, rank), sizeof value);
 #else
-    const unsigned own = static_cast<unsigned>(__cvta_generic_to_shared(place));
-    const unsigned counter = static_cast<unsigned>(__cvta_generic_to_shared(&arrivals));
     asm volatile(
-        "{ .reg .u32 there, count; mapa.shared::cluster.u32 there, %0, %2;"
-        "mapa.shared::cluster.u32 count, %1, %2;"
-        "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [there], "
-        "{%3, %4, %5, %6}, [count]; }" ::"r"(own),
-        "r"(counter), "r"(rank), "f"(value.x), "f"(value.y), "f"(value.z), "f"(value.w)
+        "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], "
+        "{%2, %3, %4, %5}, [%1];" ::"r"(address_in_block(place, rank)),
+        "r"(address_in_block(&arrivals, rank)), "f"(value.x), "f"(value.y), "f"(value.z),
+        "f"(value.w)
         : "memory");
 #endif
 }
